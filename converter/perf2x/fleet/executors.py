@@ -1,7 +1,4 @@
-"""Where the tasks of fleet commands run: in this process, in processes of this machine, or in an existing Dask cluster.
-
-All three have the interface of ``concurrent.futures.Executor``.
-"""
+"""Executors of fleet commands' tasks: this process, processes of this machine, or an existing Dask cluster."""
 
 import contextlib
 import logging
@@ -25,7 +22,7 @@ from perf2x.errors import OptionError, Perf2xError
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 _DASK_SETTINGS = {"distributed.comm.timeouts.connect": "10s", "distributed.comm.timeouts.tcp": "30s"}
-_ENCRYPTED = frozenset(("tls", "wss"))  # schemes of a scheduler's address
+_ENCRYPTED = frozenset(("tls", "wss"))  # of a scheduler's address
 _HOW_TO_CONTINUE = "finished work is kept; run the same command again to continue"
 
 
@@ -47,7 +44,7 @@ class InProcessExecutor(Executor):
     """Runs each task at once, in this process."""
 
     def submit(self, task: Callable[..., Result], /, *values: Any, **named: Any) -> "Future[Result]":
-        """Run the task and return a completed future; an exception of the task is raised here, not by the future."""
+        """Run the task and return a completed future; exceptions of the task are raised here."""
         future: Future[Result] = Future()
         future.set_result(task(*values, **named))
         return future
@@ -57,7 +54,7 @@ class InProcessExecutor(Executor):
 def executor(scheduler: str | None, process_count: int) -> Iterator[Executor]:
     """Provide an executor: the workers of the Dask scheduler at the address ``scheduler``, or else local processes.
 
-    If ``process_count`` is 1, tasks run in this process. Raises Perf2xError if the scheduler does not answer,
+    With a ``process_count`` of 1, tasks run in this process. Raises Perf2xError if the scheduler does not answer,
     OptionError if Dask is not installed.
     """
     if scheduler is not None:
@@ -98,7 +95,7 @@ def results_of(
 
 
 def _prepare_worker() -> None:
-    """Make a worker process ignore Ctrl-C, which the command handles, and exit whenever the command exits."""
+    # the command handles Ctrl-C
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_exit_with_parent, daemon=True).start()
 
@@ -111,10 +108,7 @@ def _exit_with_parent() -> None:
 
 
 def is_unprotected(scheduler: str) -> bool:
-    """Return whether others may read and forge the traffic to a scheduler.
-
-    That is so if the traffic is unencrypted and the scheduler is on another host.
-    """
+    """Return whether others may read and forge the traffic to a scheduler: unencrypted, and to another host."""
     parts = urlsplit(scheduler if "://" in scheduler else f"tcp://{scheduler}")
     host = parts.hostname or ""
     is_this_host = host in ("localhost", "::1", socket.gethostname()) or host.startswith("127.")
@@ -123,7 +117,7 @@ def is_unprotected(scheduler: str) -> bool:
 
 @contextlib.contextmanager
 def _connected(scheduler: str) -> Iterator[Any]:
-    """Provide a client of a Dask scheduler; certificates and keys come from Dask's own settings."""
+    """Certificates and keys come from Dask's own settings."""
     try:
         distributed, dask = import_module("distributed"), import_module("dask")
     except ImportError:
@@ -138,7 +132,6 @@ def _connected(scheduler: str) -> Iterator[Any]:
 
 
 def _silence_dask() -> None:
-    """Keep Dask's log off standard error, because its errors are raised as exceptions here."""
     for name in list(logging.root.manager.loggerDict):
         if name == "distributed" or name.startswith("distributed."):
             logging.getLogger(name).setLevel(logging.CRITICAL)

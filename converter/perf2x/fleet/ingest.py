@@ -1,7 +1,6 @@
 """Adds many recordings to a dataset, in tasks of a few recordings each.
 
-The worker that runs a task writes the rows of all tables except the table of recordings. It returns the rows of that
-table to the command, which commits them; only then are the recordings part of the dataset. So a killed worker or
+A worker writes the rows of all tables except the table of recordings, which the command commits. So a killed worker or
 command leaves no incomplete recording.
 """
 
@@ -38,7 +37,7 @@ _MAX_ERRORS = 20
 
 
 class Job(Frozen):
-    """What all tasks of one ``ingest`` command have in common."""
+    """Settings of one ``ingest`` command, for all of its tasks."""
 
     root: str
     """Path or address of the dataset."""
@@ -83,7 +82,7 @@ class IngestTotals(TaskTotals):
 
 
 def ingest_task(sources: Sequence[str], job: Job) -> "tuple[IngestTotals, pyarrow.Table]":
-    """Run one task: write the rows of some recordings, or the reasons why they cannot be read.
+    """Write the rows of some recordings, or the reasons why they cannot be read.
 
     Returns counts, and the rows of the table of recordings, which the caller must commit. Raises OutputError if the
     dataset cannot be written.
@@ -104,11 +103,9 @@ def ingest_task(sources: Sequence[str], job: Job) -> "tuple[IngestTotals, pyarro
 
 
 def _ingest_one(source: str, job: Job, rows: RowsOfRecordings, added_ids: set[str], totals: IngestTotals) -> None:
-    """Add the rows of the recording named ``source`` to ``rows``, and count it in ``totals``.
+    """Skip a recording that the dataset, or this task (``added_ids``), has already.
 
-    A recording is skipped if the same file is in the dataset already, or was added by this task (its id is then in
-    ``added_ids``). An unfinished recording is also skipped if the dataset has a later state of it, and postponed if it
-    may still grow.
+    An unfinished recording is also skipped if the dataset has a later state of it, and postponed if it may still grow.
     """
     tags, untagged = tags_of(source, job.tag_from)
     job = replace(job, tags={**job.tags, **tags})
@@ -127,7 +124,7 @@ def _ingest_one(source: str, job: Job, rows: RowsOfRecordings, added_ids: set[st
     if stored is None:
         totals.postponed += 1
         return
-    # the same recording at other times: as it grows, its id changes, but not the fingerprint of its session
+    # as a recording grows, its id changes, but not the fingerprint of its session
     states = [row for row in existing_rows.values() if stored.session and row["session"] == stored.session.hex()]
     has_later_state = any(not row["unfinished"] or row["samples"] >= stored.samples for row in states)
     if has_later_state and stored.unfinished and not job.replace:
@@ -144,10 +141,9 @@ def _ingest_one(source: str, job: Job, rows: RowsOfRecordings, added_ids: set[st
 
 @lru_cache(maxsize=1)
 def _existing_rows(root: str, command_id: str) -> Mapping[str, Mapping[str, Any]]:
-    """Return the rows of a dataset's recordings by id.
+    """Leave out recordings that could not be read, so that they are tried again.
 
-    Recordings that could not be read are left out, so that they are tried again. ``command_id`` is only a key of the
-    cache: the result is the same during one command.
+    ``command_id`` is only a key of the cache.
     """
     tables = DeltaTables(root)
     table = tables.require("recordings")
@@ -157,13 +153,11 @@ def _existing_rows(root: str, command_id: str) -> Mapping[str, Mapping[str, Any]
 
 
 def _read(source: str, file: str, local_path: str, ident: bytes, job: Job) -> "StoredRecording | None":
-    """Read, stitch and unwind a recording; return None if it is unfinished and may still grow.
+    """Return None if the recording is unfinished and may still grow.
 
-    ``source`` is the recording's name as the user gave it, ``local_path`` the file or the local copy of a URL; ``file``
-    is what was unpacked from it if it is a bundle, otherwise the same path.
-
-    Raises FormatError if the recording cannot be read, or if it is unfinished and has no sample, by which its later
-    states could be recognized.
+    ``source`` is the user's name, ``local_path`` the file or the local copy of a URL; ``file`` is the recording in it
+    if it is a bundle. Raises FormatError for an unreadable recording, and for an unfinished one without samples, whose
+    later states could not be recognized.
     """
     from perf2x.base.diagnostics import Diagnostics
     from perf2x.fleet.ingest_recording import ingest_session
@@ -174,7 +168,7 @@ def _read(source: str, file: str, local_path: str, ident: bytes, job: Job) -> "S
     context = LoadContext(job.options, Diagnostics(), None, Stages())
     (session,) = sessions_of_files([Input(file, local_path, job.tags)], context)
     if context.diagnostics.missing_ends():
-        # if the file is on a machine with another clock, its last change may appear to be in the future
+        # the last change may appear to be in the future if another machine's clock set it
         if abs(time_ns() - last_change_ns(source)) < job.leave_ns:
             return None
         if not session.parts[0].sample_count:
@@ -196,7 +190,7 @@ def _read(source: str, file: str, local_path: str, ident: bytes, job: Job) -> "S
 def ingest(
     pool: Executor, worker_count: int, sources: Sequence[str], job: Job, report: Callable[[IngestTotals], None]
 ) -> IngestTotals:
-    """Add the recordings named ``sources`` to the dataset of ``job``; ``report`` is called whenever some are done.
+    """Add the recordings ``sources`` to the dataset of ``job``; ``report`` is called whenever some are done.
 
     Raises OutputError if the dataset cannot be written, Perf2xError if the workers are gone; finished work is kept.
     """
@@ -211,20 +205,14 @@ def ingest(
 
 
 def _batches(sources: Sequence[str], worker_count: int, job: Job) -> Iterator[Sequence[str]]:
-    """Divide the recordings into batches, one for each task, in order of the time at which the recordings began.
-
-    Tables have separate files for each day, so a batch of recordings from few days writes few files.
-    """
+    """Order recordings by start: tables have separate files for each day, so a batch of few days writes few files."""
     ordered = sorted(sources, key=lambda source: (_approximate_start(source, job.start_time), source))
     size = max(1, min(MAX_RECORDINGS_PER_TASK, -(-len(sources) // max(worker_count, 1))))
     return (ordered[first : first + size] for first in range(0, len(ordered), size))
 
 
 def _approximate_start(source: str, start_time: str) -> int:
-    """Return about when a recording began, without reading it: nanoseconds since the epoch, 0 if unknown.
-
-    This is the time in its name if ``start_time`` is a pattern that matches, otherwise the last change of the file.
-    """
+    """Return nanoseconds since the epoch, 0 if unknown, without reading the recording."""
     start_ns = start_from_name(source, start_time) if start_time not in ("", "file") else None
     if start_ns is None and not is_address(source):
         try:

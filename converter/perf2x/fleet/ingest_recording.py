@@ -1,8 +1,7 @@
 """Reads, stitches and unwinds one recording for a dataset.
 
-Most names of functions are looked up when the dataset is read. Here, names are looked up and stored only for code that
-can be named only on the machine where it was recorded (``only_where_recorded``), or for all code if the names or the
-object files came with the recording.
+Most names are looked up when the dataset is read. Names are stored for code that can be named only where it was
+recorded, or for all code if names or object files came with the recording.
 """
 
 from msgspec import json
@@ -24,8 +23,8 @@ from perf2x.symbolizer.symbol_options import SymbolOptions
 def ingest_session(session: SessionInput, context: LoadContext, ident: bytes) -> StoredRecording:
     """Read, stitch and unwind one session, and return what the dataset stores of it.
 
-    ``ident`` is the id under which it is stored, the ``recording_id`` of its files. The context's diagnostics must be
-    those of this session alone, because they are stored with it.
+    ``ident`` is the ``recording_id`` of its files. The context's diagnostics are stored with it, so they must be those
+    of this session alone.
     """
     source = session.open()
     recording = source.recording
@@ -61,25 +60,18 @@ def ingest_session(session: SessionInput, context: LoadContext, ident: bytes) ->
 
 
 def _recorded_fields(recording: Recording) -> tuple[str, ...]:
-    """Return those of ``cpu`` and ``cgroup`` that samples of at least one event have."""
     fields = (("cpu", SampleType.CPU), ("cgroup", SampleType.CGROUP))
     return tuple(name for name, bit in fields if any(event.sample_type & bit for event in recording.session.events))
 
 
 def _location_names(stitched: Stitched, recording: Recording, context: LoadContext) -> LocationNames | None:
-    """Return the names to store; None for no names.
-
-    If the input stores names itself, as text inputs do, these are returned. Otherwise, if the option ``symbols`` is not
-    None, names are looked up: of all code if object files or symbols came with the recording (archives, simpleperf),
-    else of code that can be named only on this machine.
-    """
+    """Return names that the input stores itself, as text inputs do, else looked-up names; None for no names."""
     symbols, profile = context.options.symbols, stitched.profile
     if stitched.stored_names:
         return stitched.stored_names(profile, SymbolOptions())
     if symbols is None:
         return None
-    # store short and mangled names, and inlined functions: whoever reads the dataset chooses the style of names, and
-    # whether to omit inlined functions
+    # whoever reads the dataset chooses the style of names
     symbols = replace(symbols, names="short", inline=True, keep_full_names=False)
     is_symbolized = every_object if symbols.archives or recording.session.recorded_files else only_where_recorded
     facts = context.symbol_facts(profile, recording, symbols)

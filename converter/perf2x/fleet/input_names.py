@@ -1,7 +1,4 @@
-"""Finds the recordings that a user names: files, patterns such as ``*.data``, lists of names, and URLs.
-
-Everything but local files is read by fsspec.
-"""
+"""Finds the recordings that a user names: files, patterns such as ``*.data``, lists of names, and URLs."""
 
 import contextlib
 import stat
@@ -21,11 +18,10 @@ _MAX_LIST_SIZE = 1 << 28
 
 
 def expand_names(names: Sequence[str], lists: Sequence[str]) -> list[str]:
-    """Return the paths and URLs of all recordings, each once: those of ``names``, then those named in ``lists``.
+    """Return the absolute paths and URLs of all recordings, each once: those of ``names``, then those in ``lists``.
 
-    ``lists`` are files with one name per line. A pattern stands for all matching files, sorted; paths become absolute,
-    because other machines may read them. Raises FormatError for a pattern that nothing matches, and for a list that
-    cannot be read.
+    ``lists`` are files with one name per line. A pattern stands for all matching files, sorted. Raises FormatError for
+    a pattern that nothing matches, and for a list that cannot be read.
     """
     recordings = (recording for name in [*names, *_names_in_lists(lists)] for recording in _expand(name))
     return list(dict.fromkeys(recordings))
@@ -41,13 +37,13 @@ def _names_in_lists(lists: Iterable[str]) -> Iterator[str]:
 
 
 def _expand(name: str) -> Iterable[str]:
-    """Return the recordings that one name stands for. A file whose name looks like a pattern stands for itself."""
     if name.startswith("file://"):
         name = unquote(urlsplit(name).path)
     has_pattern = not _WILDCARDS.isdisjoint(name)
     if is_address(name):
         # not in http URLs: ? begins the query, and web servers do not list files
         return _matching_addresses(name) if has_pattern and not name.startswith("http") else [name]
+    # a file whose name looks like a pattern stands for itself
     if has_pattern and not Path(name).exists():
         pattern = Path(name).absolute()
         root = Path(pattern.anchor)
@@ -59,7 +55,6 @@ def _expand(name: str) -> Iterable[str]:
 
 
 def _matching_addresses(address: str) -> list[str]:
-    """Return the URLs that match a URL with wildcards, sorted."""
     with as_format_errors(address):
         filesystem, pattern = fsspec().core.url_to_fs(address)
         matches = sorted(str(filesystem.unstrip_protocol(path)) for path in filesystem.glob(pattern))
@@ -72,8 +67,8 @@ def _matching_addresses(address: str) -> list[str]:
 def local_copy(name: str) -> Iterator[Path]:
     """Provide the path of a recording: the file itself, or a temporary copy of a URL's contents.
 
-    Raises FormatError for a URL that cannot be read, and for pipes and devices; OSError for a file that does not exist.
-    A FormatError that is raised inside the block names the URL, not its copy.
+    Raises FormatError for an unreadable URL, and for pipes and devices; OSError for a missing file. A FormatError
+    inside the block names the URL, not its copy.
     """
     if not is_address(name):
         yield _checked_file(Path(name))
@@ -104,7 +99,7 @@ def last_change_ns(name: str) -> int:
 
 
 def _checked_file(path: Path) -> Path:
-    """Return the path of a file or directory. Raises FormatError for pipes and devices, which could block forever."""
+    # pipes and devices could block forever
     mode = path.stat().st_mode
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         raise FormatError(f"{path}: not a file; pipes and devices cannot be read twice")

@@ -1,8 +1,7 @@
 """Runs SQL on a dataset with DuckDB, and returns rows batch by batch.
 
-Statements other than queries are refused before they run, and DuckDB is configured to open no files. Arrow's values are
-converted to types that every output format has: ids become hexadecimal strings, times ISO 8601 strings, and decimals
-without a fraction integers.
+Arrow's values become types that every output format has: ids become hexadecimal strings, times ISO 8601 strings, and
+decimals without a fraction integers.
 """
 
 import contextlib
@@ -77,7 +76,6 @@ def run_query(dataset: str | Path, sql: str, limits: QueryLimits | None = None) 
 
 
 def _batches(root: str, reader: Any) -> "Iterator[pyarrow.RecordBatch]":
-    """Yield DuckDB's batches of rows; DuckDB's errors become perf2x's, which name the dataset ``root``."""
     with query_errors(root):
         try:
             yield from reader
@@ -103,17 +101,13 @@ def check_read_only(connection: Any, sql: str) -> None:
 
 
 def _plain_column(column: "pyarrow.Array") -> list[object]:
-    """Return the values of a column as Python's; see `Row`."""
     if arrow().types.is_timestamp(column.type):
         return list(_times(column))
     return [_plain(value) for value in column.to_pylist(maps_as_pydicts="lossy")]
 
 
 def _plain(value: Any) -> object:
-    """Convert a value to one that a `Row` may have.
-
-    NaN and infinities become None, because JSON cannot express them.
-    """
+    """NaN and infinities become None, because JSON cannot express them."""
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, bytes):
@@ -130,7 +124,7 @@ def _plain(value: Any) -> object:
 
 
 def _times(column: "pyarrow.Array") -> Iterator[str | None]:
-    """Yield times as ISO 8601 strings; those with a time zone in UTC, so that no time zone database is needed."""
+    # in UTC if there is a zone, so that no time zone database is needed
     zone = "Z" if column.type.tz else ""
     ticks = column.cast(arrow().int64()).to_pylist()
     for tick in ticks:

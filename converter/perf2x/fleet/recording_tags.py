@@ -1,13 +1,12 @@
 """Tags and dates of a recording, taken from its name, from files next to it, and from the cgroups of its samples.
 
-The user names one or more *sources* of tags (--tag-from). They have different forms:
+The *sources* of tags (--tag-from) are:
 
-- A path with keys in braces, such as ``{host}/{service}-*.data``: the values are the parts of the recording's path in
-  place of the braces.
-- The name of a CSV file: the tags are in the row for the recording.
-- A suffix, such as ``.json``: the tags are in a JSON file with the recording's name plus this suffix
-  (perf.data.json).
-- ``env:NAME``: an environment variable with tags for all recordings.
+- a path with keys in braces, such as ``{host}/{service}-*.data``: the values replace the braces in the recording's
+path;
+- a CSV file: the tags are in the row for the recording;
+- a suffix, such as ``.json``, of a JSON file next to the recording;
+- ``env:NAME``: an environment variable with tags for all recordings;
 - ``cgroup``: container and pod, from the cgroups of the recording's samples.
 """
 
@@ -47,8 +46,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def tags_from_environment(sources: Iterable[str]) -> Tags:
     """Return the tags in environment variables (``env:NAME``) of the form KEY=VALUE,…; check all other sources of tags.
 
-    The command calls this, because workers on other machines may have other variables. Raises SettingError for a source
-    without a known form, FormatError for an unreadable CSV file.
+    The command calls this, because workers may have other variables. Raises SettingError for a malformed source or
+    variable, FormatError for an unreadable CSV file.
     """
     _tags_in_csv.cache_clear()  # the file may have changed since the last call
     tags: dict[str, str] = {}
@@ -68,8 +67,8 @@ def tags_from_environment(sources: Iterable[str]) -> Tags:
 def tags_of(recording: str, sources: Iterable[str]) -> tuple[Tags, bool]:
     """Return the tags of the recording with this path or URL, and whether any source has no tags for it.
 
-    If several sources have the same key, the last one wins. Environment variables and cgroups are left out. Raises
-    FormatError for a damaged JSON file next to the recording.
+    The last source of a key wins. Environment variables and cgroups are left out. Raises FormatError for a damaged JSON
+    file.
     """
     tags_by_source = [
         _tag_reader(source)(recording)
@@ -93,7 +92,7 @@ def start_from_name(recording: str, pattern: str) -> int | None:
     """Return the time in a recording's file name, in nanoseconds since the epoch; None if the name does not match.
 
     ``pattern`` consists of fields of strptime and literal text; ``{key}`` and ``*`` match any text. The time is in UTC
-    unless the pattern has ``%z``. A time that does not exist, or that is not after the epoch, does not match.
+    unless the pattern has ``%z``.
     """
     expression, fields = _time_pattern(pattern)
     match = expression.fullmatch(PurePath(recording).name)
@@ -109,7 +108,6 @@ def start_from_name(recording: str, pattern: str) -> int | None:
 
 @lru_cache
 def _time_pattern(pattern: str) -> "tuple[re.Pattern[str], list[str]]":
-    """Return a regular expression for file names, with a group for each field of strptime in it; and these fields."""
     parts = re.split(r"(%.|\{\w+\}|\*)", pattern)
     fields = [part for part in parts if part[:1] == "%" and part[1:] in _STRPTIME]
     expressions = (
@@ -129,10 +127,7 @@ def check_name_pattern(pattern: str, recordings: Sequence[str]) -> None:
 
 
 def _tag_reader(source: str) -> Callable[[str], Tags]:
-    """Return a function that finds a recording's tags in ``source``, by the recording's path or URL.
-
-    Raises SettingError for a source without a known form.
-    """
+    """Raise SettingError for a source without a known form."""
     if "{" in source:
         pattern = _path_pattern(source)
         return lambda recording: match.groupdict() if (match := pattern.search(recording.replace(os.sep, "/"))) else {}
@@ -146,11 +141,7 @@ def _tag_reader(source: str) -> Callable[[str], Tags]:
 
 @lru_cache
 def _path_pattern(source: str) -> "re.Pattern[str]":
-    """Compile a source of tags to a regular expression for a whole path or URL, or for the last parts of a path.
-
-    ``{key}`` matches one or more characters other than slashes, which are the value of the tag; ``*`` matches any
-    number of them.
-    """
+    """Match a whole path or URL, or the last parts of a path."""
     literal, *parts = _KEY_OR_STAR.split(source)
     expression = re.escape(literal)
     for key, next_literal in zip(parts[::2], parts[1::2], strict=True):
@@ -166,7 +157,7 @@ def _path_pattern(source: str) -> "re.Pattern[str]":
 
 @lru_cache
 def _tags_in_csv(name: str) -> Mapping[str, Tags]:
-    """Return the tags in a CSV file by its column ``recording``, the path or file name of a recording."""
+    """Return tags by path or file name of the recording."""
     try:
         text = read_file(Path(name), _MAX_FILE_SIZE).decode()
         rows = list(csv.DictReader(text.splitlines(), restval=""))
@@ -178,7 +169,6 @@ def _tags_in_csv(name: str) -> Mapping[str, Tags]:
 
 
 def _tags_in_json(name: str) -> Tags:
-    """Return the tags in the JSON file ``name``, which is next to a recording; none if it does not exist."""
     try:
         with local_copy(name) as path:
             values = json.decode(read_file(path, _MAX_FILE_SIZE), type=dict[str, str | int | float | bool | None])

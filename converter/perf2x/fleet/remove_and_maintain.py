@@ -1,8 +1,7 @@
 """Removes recordings from a dataset, and maintains its tables.
 
-A recording has a row in the table of recordings, which names an *attempt* (one run of a writer). Its rows in other
-tables count only if that attempt wrote them. So its row in the table of recordings is deleted first: if the command is
-killed after that, the rows in the other tables do not count any more.
+The row of a recording in the table of recordings names an *attempt* (one run of a writer), whose rows in other tables
+count. So that row is deleted first: if the command is killed after that, the other rows do not count any more.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -23,11 +22,10 @@ _RETENTION_HOURS = 24
 
 
 class MaintenanceReport(Struct):
-    """What one run of ``maintain`` did.
+    """Results of one run of ``maintain``.
 
-    ``removed`` of ``total`` recordings were removed or, in a dry run, would be. Tables had ``files_before`` data files
-    before small files were merged, and ``files_after`` afterwards; ``vacuumed`` files were deleted because they were no
-    longer part of a table.
+    ``removed`` of ``total`` recordings were removed or, in a dry run, would be. ``files_before`` and ``files_after``
+    count data files of tables; ``vacuumed`` files were no longer part of a table.
     """
 
     removed: int = 0
@@ -40,8 +38,7 @@ class MaintenanceReport(Struct):
 def select_recordings(part: DatasetPart, names: Sequence[str]) -> list[Row]:
     """Return the recordings of a dataset's part that have one of these names; all recordings if ``names`` is empty.
 
-    A name is a path as given to ``ingest``, a file name, or an id; several recordings may have it. Raises OptionError
-    for a name that no recording has.
+    A name is a path as given to ``ingest``, a file name, or an id. Raises OptionError for a name that no recording has.
     """
     rows_by_name: dict[str, list[Row]] = {}
     for row in part.rows:
@@ -68,7 +65,6 @@ def remove(tables: DeltaTables, rows: Collection[Row]) -> None:
 
 
 def _delete(tables: DeltaTables, table: str, attempts: Iterable[tuple[str, str]]) -> None:
-    """Delete a table's rows of these attempts, which are pairs (id of the recording, attempt)."""
     idents_by_attempt: dict[str, list[str]] = {}
     for ident, attempt in sorted(attempts):
         idents_by_attempt.setdefault(attempt, []).append(ident)
@@ -84,9 +80,8 @@ def _delete(tables: DeltaTables, table: str, attempts: Iterable[tuple[str, str]]
 def maintain(root: str, before_ns: int | None, now_ns: int, *, dry_run: bool = False) -> MaintenanceReport:
     """Remove orphaned rows, and recordings that began before ``before_ns`` (None: no recordings); merge small files.
 
-    If it is unknown when a recording began, the time at which its rows were written is used. Times are in nanoseconds
-    since the epoch. ``dry_run``: only count the recordings to remove. Raises OutputError if the dataset cannot be
-    written.
+    Times are in nanoseconds since the epoch. If a start is unknown, the time at which the rows were written counts.
+    ``dry_run``: only count the recordings to remove. Raises OutputError if the dataset cannot be written.
     """
     part = DatasetPart(DatasetAddress(root, {}))
     tables, report = part.tables, MaintenanceReport(total=len(part.rows))
@@ -120,10 +115,7 @@ def maintain(root: str, before_ns: int | None, now_ns: int, *, dry_run: bool = F
 
 
 def _remove_orphans(tables: DeltaTables, before_ns: int) -> None:
-    """Delete rows whose attempt the table of recordings does not name, if it began before ``before_ns``.
-
-    Another attempt has replaced these rows, or the command that wrote them was killed.
-    """
+    """Rows without a listed attempt were replaced, or their command was killed."""
     listed = _attempts(tables, "recordings")
     for table in RECORDING_TABLES[:-1]:
         orphans = {
@@ -133,7 +125,6 @@ def _remove_orphans(tables: DeltaTables, before_ns: int) -> None:
 
 
 def _attempts(tables: DeltaTables, name: str) -> set[tuple[str, str]]:
-    """Return the distinct pairs (id of the recording, attempt) in the rows of a table."""
     table, columns = tables.require(name), ATTEMPT_COLUMNS
     pairs = tables.read(name, table, tables.files(table), columns).group_by(columns).aggregate([])
     return {(pair["recording"], pair["attempt"]) for pair in pairs.to_pylist()}

@@ -1,7 +1,4 @@
-"""Looks up the names of a dataset's places (addresses in objects), with a task for each object.
-
-A task returns rows of the table of symbols; the command commits the rows of many tasks at once.
-"""
+"""Looks up the names of a dataset's places (addresses in objects), with a task for each object."""
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
@@ -30,7 +27,7 @@ _OBJECTS_AT_ONCE = 512
 
 
 class NamingJob(Frozen):
-    """What all tasks of one command have in common."""
+    """Settings of one command, for all of its tasks."""
 
     root: str  # path or address of the dataset
     symbols: SymbolOptions
@@ -49,10 +46,9 @@ class NamingTotals(TaskTotals):
 
 
 def _symbolize_one(code: CodeObject, job: NamingJob) -> "tuple[NamingTotals, pyarrow.Table]":
-    """Look up the places of an object.
+    """Return counts, and rows of the table of symbols, which the caller must commit.
 
-    Returns counts, and rows of the table of symbols, which the caller must commit: one for each place, with its names
-    or the reason why it has no name.
+    A place without names has a reason instead.
     """
     from perf2x.base.diagnostics import Diagnostics
     from perf2x.base.files.unpack_limit import limit_unpacking
@@ -78,7 +74,7 @@ def _symbolize_one(code: CodeObject, job: NamingJob) -> "tuple[NamingTotals, pya
 def symbolize(
     pool: Executor, objects: Iterator[CodeObject], job: NamingJob, report: Callable[[NamingTotals], None], count: int
 ) -> NamingTotals:
-    """Look up the places of all objects; ``count`` is their number. ``report`` is called after each object.
+    """Look up the places of all ``count`` objects; ``report`` is called after each.
 
     Raises OutputError if the dataset cannot be written, Perf2xError if the workers are gone. Names that were looked up
     before an error are committed.

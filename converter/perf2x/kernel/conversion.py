@@ -29,9 +29,8 @@ def convert_recordings(
 ) -> tuple[Loaded, list[str]]:
     """Load what the format needs, and write every output file; return the result of the load and the files' names.
 
-    ``inputs`` are the paths of the recordings. ``timeline`` overrides the format's default, unless it is None.
-    ``write`` is called instead of ``write_file``, with the same arguments. Raises SettingError for options that the
-    format does not support.
+    ``timeline`` overrides the format's default, unless it is None. ``write`` is called instead of ``write_file``.
+    Raises SettingError for options that the format does not support.
     """
     stages, written = stages or Stages(), []
     loaded = load(inputs, options_for_format(options, format_name, emitter.needs, timeline), progress, stages)

@@ -10,9 +10,8 @@ A feature that leaves out samples, for instance::
 
     FEATURE = Feature({Phase.RUNNING: _skip}, Idle)
 
-An entry point of the group ``perf2x.steps`` names the object ``FEATURE``. Steps run in every load: a step returns its
-input unchanged unless the feature's settings request work. Every command imports every feature, so a step imports the
-modules that do the work only then.
+An entry point of the group ``perf2x.steps`` names the object ``FEATURE``. A step runs in every load, and returns its
+input unchanged unless the feature's settings request work. It imports the modules that do the work only then.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -43,15 +42,15 @@ _STEPS = "perf2x.steps"  # group of entry points
 class Phase(IntEnum):
     """The phases between stitching and the finished profile, in the order in which they run.
 
-    Steps up to RUNNING get single samples with times, if an option needs times. Steps from NAMED on get names of
-    functions. In each phase, perf2x's own steps (session_steps.py) run before those of features.
+    Steps up to RUNNING get single samples with times, if an option needs times. In each phase, perf2x's own steps
+    (session_steps.py) come first.
     """
 
     STITCHED = auto()  # looks at the samples as the stitcher made them
     SWITCHES = auto()  # completes the context switches of a timeline
     FIELDS = auto()  # adds columns to the samples of a timeline, such as the fields of tracepoints
-    WAITS = auto()  # adds the times at which threads waited to a timeline, as samples of their own
-    RUNNING = auto()  # filters or divides samples of a timeline by the number of threads that ran at their time
+    WAITS = auto()  # adds the times at which threads waited to a timeline, as samples
+    RUNNING = auto()  # filters or divides samples of a timeline by the number of running threads
     SUMMED = auto()  # drops times that are no longer needed, and sums equal samples
     EVENTS = auto()  # filters events
     JOINED = auto()  # merges events that perf opened in parts, such as one for each kind of CPU core
@@ -66,7 +65,7 @@ class Phase(IntEnum):
 
 
 class SessionRun(Frozen):
-    """What a step gets besides the result of the previous step: the recording and the options of the load."""
+    """Arguments of a step besides the result of the previous step: the recording and the options of the load."""
 
     recording: "Recording"
     filters: "AppliedFilters"
@@ -82,15 +81,14 @@ class SessionRun(Frozen):
         return self.context.options
 
 
-# a step takes the result of the previous step, and returns a new result
 Step = Callable[["Loaded", SessionRun], "Loaded"]
 
 
 class Feature(Frozen):
     """A feature's settings, and its steps by phase."""
 
-    steps: Mapping[Phase, Step] = field(default_factory=dict)  # they run for each recording
-    settings: type[FeatureSettings] | None = None  # None: the feature has no settings
+    steps: Mapping[Phase, Step] = field(default_factory=dict)  # for each recording
+    settings: type[FeatureSettings] | None = None
     finish: "Callable[[Loaded, LoadContext], Loaded] | None" = None
     """Runs once, after all recordings were merged."""
     check: "Callable[[LoadOptions, Sequence[str]], None] | None" = None

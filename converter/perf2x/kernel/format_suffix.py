@@ -11,10 +11,9 @@ _COMMON_FORMATS = ("pprof", "collapsed")
 
 
 def format_of(output: str | None) -> str:
-    """Return the format with the longest suffix that the output's name ends with.
+    """Return the format with the longest suffix that the output's name ends with; ``.gz`` is ignored.
 
-    A final ``.gz`` is ignored, both in the output's name and in suffixes. Raises SettingError if no suffix matches, if
-    several formats have the longest one, and for standard output (``-``) or no name (None).
+    Raises SettingError if not exactly one format has it, and for standard output (``-``) or no name (None).
     """
     formats = entry_points_by_name(EMITTERS)
     if output is None or output == "-":
@@ -32,8 +31,7 @@ def format_of(output: str | None) -> str:
 def check_output_name(format_name: str, output: str) -> None:
     """Raise SettingError if the output has the suffix of another format, as in ``--to pprof -o stacks.collapsed``.
 
-    To save imports, only the most common formats are considered, and the format whose name is the suffix. A suffix
-    such as ``.txt`` or ``.json``, which is no format's name, is accepted.
+    To save imports, only the most common formats are considered, and the format whose name is the suffix.
     """
     formats = entry_points_by_name(EMITTERS)
     own_suffix = _suffix(formats[format_name]) if format_name in formats else ""
@@ -48,9 +46,8 @@ def check_output_name(format_name: str, output: str) -> None:
 def _matching_suffixes(output: str, formats: Mapping[str, EntryPoint]) -> dict[str, str]:
     """Return the formats whose suffix, without ``.gz``, ``output`` ends with, and these suffixes.
 
-    Suffixes are known only after importing an emitter, and importing all built-in ones takes 30 ms. So the formats that
-    are likely to match are tried first. The search ends when a built-in format's suffix starts at the first dot of the
-    file's name: no other suffix can be longer. Plugins come first of all, because they may have the same suffix.
+    Importing all built-in emitters takes 30 ms, so likely formats are tried first. The search ends at a suffix that
+    starts at the first dot of the file's name. Plugins come first, because they may have the same suffix.
     """
 
     def sort_key(name: str) -> tuple[bool, bool, bool, str]:  # False sorts before True

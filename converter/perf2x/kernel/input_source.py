@@ -1,10 +1,7 @@
 """Interfaces of inputs: `SourceKind` recognizes and opens a kind of input, `Source` is an opened input.
 
-Symbol sources (symbolizer/sources/) are something else: they give names to addresses.
-
-An entry point of the group ``perf2x.sources`` names a ``SourceKind``, which recognizes files by their first bytes. An
-input that no kind recognizes is read as perf.data. Every load imports the modules of all kinds, so these modules import
-others only when they open an input.
+An entry point of the group ``perf2x.sources`` names a ``SourceKind``. An input that no kind recognizes is read as
+perf.data. Every load imports the modules of all kinds, so these modules import others only when they open an input.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -40,7 +37,7 @@ There are two kinds of keys:
 
 
 class Stitched(Frozen):
-    """The samples of a source, as a profile with complete stacks but without names; and reports on the stacks."""
+    """Samples of a source, as a profile with complete stacks but without names; and reports on the stacks."""
 
     profile: "Profile"
     deferred: "DeferredReport"
@@ -61,7 +58,7 @@ class Source(Protocol):
 
     @property
     def lacks(self) -> Lacks:
-        """What the input lacks. An input that lacks ``records`` is never joined with other files of its session."""
+        """Data that the input lacks. An input that lacks ``records`` is not joined with other files of its session."""
         ...
 
     def stitched(self, filters: "AppliedFilters", context: "LoadContext") -> Stitched:

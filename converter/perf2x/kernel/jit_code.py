@@ -1,7 +1,7 @@
 """Code in jitdump files: mappings for the stitcher, call frame information for the unwinder.
 
-A jitdump file (``jit-PID.dump``) describes the code that a just-in-time compiler made. The runtime maps the file only
-in order that perf records an mmap with the file's name: so a process *announces* its dump.
+A just-in-time compiler describes its code in a file ``jit-PID.dump``. The runtime maps it only so that perf records its
+name: the process *announces* its dump.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 
 def with_jit_code(recording: Recording, context: LoadContext) -> Sideband:
-    """Return the side-band tables plus a mapping for each piece of code in the jitdump files that processes announced.
+    """Return the side-band tables plus a mapping for each piece of code in the announced jitdump files.
 
-    If the recording has user stack dumps, also give the unwinder the call frame information in these files.
+    If the recording has user stack dumps, the unwinder gets the call frame information in these files.
     """
     sideband, symbols = recording.sideband, context.options.symbols
     if symbols is None:
@@ -46,8 +46,7 @@ def with_jit_code(recording: Recording, context: LoadContext) -> Sideband:
 def provide_images(announcements: Sequence[AnnouncedDump], session: Session, finder: Finder) -> None:
     """Make the finder return an ELF image, with the call frame information in the dump, for the name of each dump.
 
-    If processes (in different containers, say) announced different files under one name, that name gets no image: the
-    finder knows objects only by name.
+    Processes in different containers may announce different files under one name, which then gets no image.
     """
     paths_by_name: dict[str, set[str]] = {}
     for announcement in announcements:
@@ -59,7 +58,7 @@ def provide_images(announcements: Sequence[AnnouncedDump], session: Session, fin
 
 
 def _elf_image(dump: JitDump, session: Session) -> ElfObject | None:
-    """Return the dump as an ELF file in memory; None if it has no call frame information, or can no longer be read."""
+    """Return None for a dump without call frame information, and for one that can no longer be read."""
     from perf2x.stitcher.unwind.jit_image import JitFunction, jit_image
     from perf2x.symbolizer.sources.parse_jitdump import machine_of
 

@@ -26,9 +26,8 @@ def load(
 ) -> Loaded:
     """Read, stitch and symbolize recordings; the path ``-`` is standard input.
 
-    Files of one session are stitched together. Independent recordings are loaded one after the other, and each profile
-    is merged into the profile of those before it, so that memory grows with distinct stacks rather than with
-    recordings. The time of each stage is added to ``stages``.
+    Files of one session are stitched together. Independent recordings are loaded one after the other, and merged, so
+    that memory grows with distinct stacks rather than with recordings.
 
     Raises Perf2xError if a recording cannot be read; OptionError if an option does not fit the inputs, or if the files
     of a session have different tags.
@@ -36,7 +35,7 @@ def load(
     from perf2x.base.files.unpack_limit import limit_unpacking
     from perf2x.kernel.open_bundle import open_bundles
 
-    # ``names`` are the user's names for inputs; ``files`` are the paths to open: for a bundle, its unpacked recording
+    # the user's ``names`` for inputs, and the ``files`` to open: for a bundle, its unpacked recording
     names = [paths] if isinstance(paths, str) else paths
     tags: Sequence[Mapping[str, str]] = options.tags or [{}] * len(names)
     with (
@@ -64,7 +63,7 @@ def load(
 
 
 def _all_from_perf_stat(parts: Sequence[SessionPart]) -> bool:
-    """Return whether perf stat made all recordings. Raises FormatError if it made only some of them."""
+    """Raise FormatError if perf stat made only some of the recordings."""
     made_by_perf_stat = [part.source for part in parts if part.is_perf_stat]
     if made_by_perf_stat and len(made_by_perf_stat) < len(parts):
         raise FormatError(
@@ -75,7 +74,6 @@ def _all_from_perf_stat(parts: Sequence[SessionPart]) -> bool:
 
 
 def _load_and_merge(sessions: Sequence[SessionInput], context: LoadContext) -> Loaded:
-    """Load independent sessions one at a time, and merge their results."""
     from perf2x.kernel.merge_reports import ResultMerge
     from perf2x.model.filters.unmatched_filters import UnmatchedFilters
     from perf2x.symbolizer.known.known_names import KnownNames
@@ -93,7 +91,7 @@ def _load_and_merge(sessions: Sequence[SessionInput], context: LoadContext) -> L
 
 
 def _require_samples(sample_count: int, parts: Sequence[SessionPart], context: LoadContext) -> None:
-    """Raise FormatError with the reason if ``sample_count`` is 0, unless the user allows an empty profile."""
+    """Raise FormatError with the reason if there are no samples, unless the user allows an empty profile."""
     if not sample_count and not context.options.allow_empty:
         from perf2x.kernel.no_samples import no_samples
 
@@ -102,13 +100,12 @@ def _require_samples(sample_count: int, parts: Sequence[SessionPart], context: L
 
 
 def _load_session(session: SessionInput, context: LoadContext) -> Loaded:
-    """Load one session: stitch its samples, then run perf2x's own steps and those of features."""
     from perf2x.kernel.session_steps import session_steps
     from perf2x.model.filters.applied_filters import AppliedFilters, check_root
 
     options, source = context.options, session.open()
     recording = source.recording
-    # True: a feature needs samples outside the user's time ranges; these ranges then apply to the feature's result
+    # a feature may need samples outside the user's time ranges, which then apply to the feature's result
     late_times = any(settings.LATE_TIMES for settings in options.features)
     check_root(options.grouping.root, recording)
     filters = AppliedFilters(
@@ -137,10 +134,6 @@ def _load_session(session: SessionInput, context: LoadContext) -> Loaded:
 
 
 def _with_loss_comments(loaded: Loaded) -> Loaded:
-    """Return the result with comments about deferred callchains and losses, which formats such as pprof store.
-
-    Of equal comments that the profile has already, from several inputs, one is kept.
-    """
     profile, deferred = loaded.profile, loaded.deferred
     lines = []
     if deferred.samples or deferred.records:
@@ -151,5 +144,6 @@ def _with_loss_comments(loaded: Loaded) -> Loaded:
         )
     counts = sorted(loaded.diagnostics.counts.values(), key=lambda count: count.name)
     lines += [comment(count.name, count.count) for count in counts if count.severity != "info"]
+    # equal comments of several inputs become one
     comments = (*sorted(set(profile.meta.comments)), *lines)
     return with_profile(loaded, replace(profile, meta=replace(profile.meta, comments=comments)))

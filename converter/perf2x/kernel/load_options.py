@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 
 def _read_events(_: str, names: Sequence[str]) -> Mapping[str, object]:
-    """Return the fields that the option --event sets: ``events``, or for the name "all", ``every_event``."""
     return {"every_event": True} if "all" in names else {"events": tuple(names)}
 
 
@@ -216,7 +215,7 @@ class LoadOptions(Frozen):
 
     @property
     def keeps_fields(self) -> bool:
-        """Whether samples keep the fields of their tracepoints; not if names are hidden: fields may contain names."""
+        """Whether samples keep the fields of their tracepoints, which may contain names that are hidden."""
         return self.timeline and "fields" in self.keep and not self.hiding_setting
 
 
@@ -233,13 +232,13 @@ The unit of work is the stage's own: bytes, samples, or objects.
 
 
 class LoadContext(Struct, dict=True):
-    """What the stages of one load share."""
+    """State that the stages of one load share."""
 
     options: LoadOptions
     diagnostics: "Diagnostics"
     progress: Progress | None
     stages: "Stages"
-    # paths to open, one for each input: for a bundle, that of its unpacked recording
+    # for a bundle, the path of its unpacked recording
     files: Sequence[str] = ()
     known_names: "KnownNames | None" = None
     """Names that were looked up for earlier recordings of this load, so that later ones need not look them up again.
@@ -257,7 +256,7 @@ class LoadContext(Struct, dict=True):
         return make_finder(self.options.symbols or SymbolOptions(), self.diagnostics, self.progress)
 
     def symbol_facts(self, profile: "Profile", recording: "Recording", symbols: SymbolOptions) -> "Context":
-        """Return what symbol sources need to know about a recording and its profile."""
+        """Return the facts about a recording and its profile that symbol sources need."""
         from perf2x.symbolizer.make_object_finder import make_context
 
         return make_context(profile, recording.session, symbols, self.diagnostics, self.finder, recording.sideband)
