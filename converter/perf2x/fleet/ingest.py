@@ -112,15 +112,17 @@ def _ingest_one(source: str, job: Job, rows: RowsOfRecordings, added_ids: set[st
     with (
         local_copy(source) as path,
         limit_unpacking(job.options.max_unpacked),
-        open_bundles([str(path)], job.options.symbols) as ((file,), symbols),
+        open_bundles([str(path)], job.options.symbols) as ((recording_path,), symbols),
     ):
-        ident, existing_rows = recording_id([Path(file)]), _existing_rows(job.root, job.command_id)
+        ident, existing_rows = recording_id([Path(recording_path)]), _existing_rows(job.root, job.command_id)
         existing = existing_rows.get(ident.hex())
         if ident.hex() in added_ids or (existing and not job.replace):
             totals.already_present += 1
             totals.retagged += existing is not None and not job.tags.items() <= dict(existing["tags"]).items()
             return
-        stored = _read(source, file, str(path), ident, replace(job, options=replace(job.options, symbols=symbols)))
+        stored = _read(
+            source, recording_path, str(path), ident, replace(job, options=replace(job.options, symbols=symbols))
+        )
     if stored is None:
         totals.postponed += 1
         return
@@ -152,12 +154,12 @@ def _existing_rows(root: str, command_id: str) -> Mapping[str, Mapping[str, Any]
     return {row["recording"]: row for row in existing.to_pylist() if row["error"] is None}
 
 
-def _read(source: str, file: str, local_path: str, ident: bytes, job: Job) -> "StoredRecording | None":
+def _read(source: str, recording_path: str, local_path: str, ident: bytes, job: Job) -> "StoredRecording | None":
     """Return None if the recording is unfinished and may still grow.
 
-    ``source`` is the user's name, ``local_path`` the file or the local copy of a URL; ``file`` is the recording in it
-    if it is a bundle. Raises FormatError for an unreadable recording, and for an unfinished one without samples, whose
-    later states could not be recognized.
+    ``source`` is the user's name, ``local_path`` the file or the local copy of a URL, which may be a bundle. Raises
+    FormatError for an unreadable recording, and for an unfinished one without samples, whose later states could not be
+    recognized.
     """
     from perf2x.base.diagnostics import Diagnostics
     from perf2x.fleet.ingest_recording import ingest_session
@@ -166,7 +168,7 @@ def _read(source: str, file: str, local_path: str, ident: bytes, job: Job) -> "S
     from perf2x.kernel.stage_timer import Stages
 
     context = LoadContext(job.options, Diagnostics(), None, Stages())
-    (session,) = sessions_of_files([Input(file, local_path, job.tags)], context)
+    (session,) = sessions_of_files([Input(recording_path, local_path, job.tags)], context)
     if context.diagnostics.missing_ends():
         # the last change may appear to be in the future if another machine's clock set it
         if abs(time_ns() - last_change_ns(source)) < job.leave_ns:

@@ -193,13 +193,13 @@ def branch_column(samples: Samples, fields: Fields, places: PlaceText | None) ->
 
 def _source_and_target(columns: list[AnyArray], fields: Fields, places: PlaceText | None) -> Iterator[AnyArray]:
     """``columns`` are source and target addresses and, with ``places``, the rows of ``places`` for both."""
-    for address, *location in zip(columns[:2], *([columns[2:]] if places is not None else []), strict=True):
+    for address, *place_rows in zip(columns[:2], *([columns[2:]] if places is not None else []), strict=True):
         if "brstack" in fields or places is None:
             text = shared_chunks(address, (" {:#x}" if address is columns[0] else "{:#x}").format)
         else:
-            text = chunk_array([name[1:] for name in places.texts(location[0], _SYMBOL).tolist()])
+            text = chunk_array([name[1:] for name in places.texts(place_rows[0], _SYMBOL).tolist()])
         if places is not None:
-            text = text + places.texts(location[0], fields & _OBJECT)
+            text = text + places.texts(place_rows[0], fields & _OBJECT)
         yield text
 
 

@@ -104,12 +104,12 @@ def order_unless_sorted(track: AnyArray, time: I64) -> I64 | None:
 
 def _latest_ends(time: I64, length: I64, divisions: list[BoxChains]) -> I64:
     """Some overlaps stay if `_ROUNDS` is too low."""
-    end, unchanged = time, 0  # number of divisions in which these ends are known not to overlap
+    end, divisions_without_overlap = time, 0
     for division in islice(cycle(divisions), _ROUNDS * len(divisions)):
         new_end = _without_overlaps(end, length, division)
-        unchanged = unchanged + 1 if new_end is end else 1
+        divisions_without_overlap = divisions_without_overlap + 1 if new_end is end else 1
         end = new_end
-        if unchanged == len(divisions):
+        if divisions_without_overlap == len(divisions):
             break
     return end
 

@@ -125,9 +125,11 @@ class RunningTime(Frozen):
         belongs to the run before the hole.
         """
         next_hole = count_rows_until((self.holes.track, self.holes.start), (track, wall_time))
-        before = np.maximum(next_hole - 1, 0)
-        is_in_hole = (next_hole > 0) & (self.holes.track[before] == track) & (wall_time < self.holes.end[before])
-        run = np.where(is_in_hole, before, next_hole)
+        hole_before = np.maximum(next_hole - 1, 0)
+        is_in_hole = (
+            (next_hole > 0) & (self.holes.track[hole_before] == track) & (wall_time < self.holes.end[hole_before])
+        )
+        run = np.where(is_in_hole, hole_before, next_hole)
         return run, self.hole_time[run]
 
     def last_run_end(self, track: I64) -> I64:

@@ -95,15 +95,15 @@ def frames_of_listed(profile: Profile, frames: LocationFrames, function_of_frame
     ``function_of_frame`` (frames,): the index of each frame's listed function, −1 for frames of other functions.
     """
     locations = profile.locations
-    # an entry for each frame of each location; ``row`` is its row of the locations' lines
-    row, offsets = lines_outermost_first(locations)
+    # an entry for each frame of each location
+    line_row, offsets = lines_outermost_first(locations)
     function = function_of_frame[frames.of_location.values]
     kept = flatnonzero(function >= 0)
-    is_innermost = falses(len(row))
+    is_innermost = falses(len(line_row))
     is_innermost[offsets[1:] - 1] = True
     # the appended values are for row −1, a location without lines
-    file = np.append(profile.functions.filename, 0)[np.append(locations.line_function, -1)[row[kept]]]
-    line = np.append(locations.line_number, 0)[row[kept]]
+    file = np.append(profile.functions.filename, 0)[np.append(locations.line_function, -1)[line_row[kept]]]
+    line = np.append(locations.line_number, 0)[line_row[kept]]
     location = row_numbers(np.diff(offsets))[kept]
     return FunctionFrames(location, function[kept], as_int64(file), as_int64(line), is_innermost[kept])
 

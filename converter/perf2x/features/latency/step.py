@@ -39,13 +39,13 @@ class _Parallelism(FeatureSettings):
 
 
 def _count_running_threads(loaded: "Loaded", run: SessionRun) -> "Loaded":
-    parallelism, pids = run.options.of(_Parallelism), run.options.filters.pids
+    settings, pids = run.options.of(_Parallelism), run.options.filters.pids
     profile: Profile = loaded.profile
-    if parallelism != _Parallelism():
+    if settings != _Parallelism():
         from perf2x.features.latency.divide_values import with_latency
 
         unmatched = run.filters.unmatched
-        profile = with_latency(profile, run.recording, parallelism.latency, parallelism.parallelism, pids, unmatched)
+        profile = with_latency(profile, run.recording, settings.latency, settings.parallelism, pids, unmatched)
     elif run.options.timeline and profile.switches is not None:
         from perf2x.features.latency.running_threads import running_threads
 

@@ -92,19 +92,19 @@ def _with_threads(profile: Profile, switch_outs: SwitchOuts, thread: I32, sideba
     """Add a thread for each (pid, tid) of switch-outs whose ``thread`` is −1; also return ``thread`` without −1."""
     rows_without = flatnonzero(thread < 0)
     first, group = group_rows([as_int64(switch_outs.pid[rows_without]), switch_outs.tid[rows_without]])
-    new = take_rows_of(switch_outs, rows_without[first])
+    first_outs = take_rows_of(switch_outs, rows_without[first])
     strings = StringInterner({text: row for row, text in enumerate(profile.strings)})
-    comms = names_of_threads(sideband, ThreadTimes(new.tid, new.time))
-    leaders = names_of_threads(sideband, ThreadTimes(as_int64(new.pid), new.time))
+    comms = names_of_threads(sideband, ThreadTimes(first_outs.tid, first_outs.time))
+    leaders = names_of_threads(sideband, ThreadTimes(as_int64(first_outs.pid), first_outs.time))
     old_threads = profile.threads
-    starts = np.zeros(len(new), np.int32)  # the start was not recorded
-    columns = new.pid, as_int32(new.tid), strings.add_all(comms), strings.add_all(leaders), starts
+    starts = np.zeros(len(first_outs), np.int32)  # the start was not recorded
+    columns = first_outs.pid, as_int32(first_outs.tid), strings.add_all(comms), strings.add_all(leaders), starts
     threads = join_tables([old_threads, Threads(*columns)])
     thread_of_each = thread.copy()
     thread_of_each[rows_without] = as_int32(group + len(old_threads))
     parents = profile.parents
     if parents is not None:
-        parents = np.append(parents, np.full(len(new), -1, np.int32))
+        parents = np.append(parents, np.full(len(first_outs), -1, np.int32))
     return replace(profile, strings=strings.table(), threads=threads, parents=parents), thread_of_each
 
 

@@ -72,7 +72,7 @@ class _RowsByPosition:
     def __init__(self, rows: RecordedRows, source: str) -> None:
         self._rows, self._source = rows, source
         order = argsort(rows.batch_position)
-        self._first_position, self._check = rows.batch_position[order], rows.batch_checksum[order]
+        self._first_position, self._checksum = rows.batch_position[order], rows.batch_checksum[order]
         self._end = rows.batch_end[order]
         self._begin = np.append(0, rows.batch_end)[order]
         # (batches + 1,) the earliest time in batch i and all later ones; NEVER after the last batch
@@ -88,7 +88,7 @@ class _RowsByPosition:
         checked = 0  # positions that belong to batches of the first pass
         while checked < len(position):
             count = int(self._end[batch] - self._begin[batch]) if batch < len(self._first_position) else 0
-            if not count or position_checksum(position[checked : checked + count]) != self._check[batch]:
+            if not count or position_checksum(position[checked : checked + count]) != self._checksum[batch]:
                 raise FormatError(f"{self._source}: it changed while it was being read; convert it again")
             checked, batch = checked + count, batch + 1
         # one worker split the batch, so it stored the rows of its parts one after another

@@ -142,21 +142,26 @@ _MODE_COUNT = np.int32(len(CpuMode))
 def sample_packets(profile: Profile) -> Iterator[bytes]:
     """Yield the samples of all events, the default event first, each sequence after the stacks that it needs."""
     tree, ids, names = stack_tree(profile.stacks, frame_table(profile)), thread_ids(profile), event_names(profile)
-    for packets in sample_sequences(profile):
-        sequence = COMMON_SEQUENCE + 1 + packets.events[0]
-        leaves, callstack_iids = intern_by_frequency(profile.samples.stack[packets.rows])
-        defaults = stack_sample_defaults([(profile.events[row], names[row]) for row in packets.events])
+    for sample_sequence in sample_sequences(profile):
+        sequence = COMMON_SEQUENCE + 1 + sample_sequence.events[0]
+        leaves, callstack_iids = intern_by_frequency(profile.samples.stack[sample_sequence.rows])
+        defaults = stack_sample_defaults([(profile.events[row], names[row]) for row in sample_sequence.events])
         yield sequence_start(profile.meta, sequence, defaults)
         yield from _stack_packets(profile, tree, leaves, sequence)
-        yield from _stack_samples(profile, packets, tree, callstack_iids, ids, sequence)
-        yield from _wait_packets(profile, packets.rows, callstack_iids, ids, sequence)
+        yield from _stack_samples(profile, sample_sequence, tree, callstack_iids, ids, sequence)
+        yield from _wait_packets(profile, sample_sequence.rows, callstack_iids, ids, sequence)
 
 
 def _stack_samples(
-    profile: Profile, packets: SampleSequence, tree: StackTree, callstack_iids: I32, ids: ThreadIds, sequence: int
+    profile: Profile,
+    sample_sequence: SampleSequence,
+    tree: StackTree,
+    callstack_iids: I32,
+    ids: ThreadIds,
+    sequence: int,
 ) -> Iterator[bytes]:
     """``callstack_iids`` (packets,) are the interning ids of the samples' stacks."""
-    samples, sample_rows = profile.samples, packets.rows
+    samples, sample_rows = profile.samples, sample_sequence.rows
     tasks, task_iids = intern_by_frequency(ids.row_of_thread[samples.thread[sample_rows]])
     # (locations + 1,) synthetic frames have no mode; the last entry is for samples without a stack
     location_mode = np.append(np.where(profile.locations.synthetic, 0, profile.locations.mode), 0).astype(np.uint8)
@@ -170,10 +175,12 @@ def _stack_samples(
             number_cells(StackSample.TASK_CONTEXT_IID, task_iids[rows]),
             number_cells(StackSample.EXECUTION_CONTEXT_IID, context_iids[rows]),
             number_cells(StackSample.CALLSTACK_IID, callstack_iids[rows]),
-            number_cells(StackSample.PRIMARY_WEIGHT, packets.weights[0][rows]),
+            number_cells(StackSample.PRIMARY_WEIGHT, sample_sequence.weights[0][rows]),
         ]
-        if len(packets.weights) > 1:
-            cells.append(packed_cells(StackSample.FOLLOWER_WEIGHTS, [weights[rows] for weights in packets.weights[1:]]))
+        if len(sample_sequence.weights) > 1:
+            cells.append(
+                packed_cells(StackSample.FOLLOWER_WEIGHTS, [weights[rows] for weights in sample_sequence.weights[1:]])
+            )
         return cells
 
     yield from packets_of_columns(
