@@ -39,7 +39,7 @@ _ATTRIBUTE_KEYS = {
     **ATTRIBUTES,
     "mode": "cpu.mode",
 }
-"""{pprof's label: key of the attribute}; the keys follow OpenTelemetry's semantic conventions where these have one.
+"""{pprof's label: key of the attribute}. Keys follow OpenTelemetry's semantic conventions where these have one.
 
 ``process`` is the name of the process's first thread.
 """

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 VERSION = "v1development"
 
 Chunks = Iterable[bytes]
-"""Encoded bytes, read once and in order; large tables are encoded while they are written."""
+"""Encoded bytes, read once and in order."""
 
 
 class ProfilesData:

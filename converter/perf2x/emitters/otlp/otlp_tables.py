@@ -79,7 +79,6 @@ class DictionaryStrings(StringTableBuilder):
 
 
 Value = str | int | bool | tuple[str, ...]
-"""Value of an attribute."""
 
 
 def key_values(field: int, attributes: dict[str, str], strings: DictionaryStrings | None) -> Chunks:
@@ -271,7 +270,7 @@ _KERNEL_MODES = (CpuMode.KERNEL, CpuMode.HYPERVISOR, CpuMode.GUEST_KERNEL)
 _SOURCE_LANGUAGES = {"go": _GO, "rs": _RUST}
 """Frame types by the suffix of the source file."""
 _RUST_NAME = re.compile(r"_R[A-Za-z]|_ZN.*17h[0-9a-f]{16}E")
-"""Mangled names of Rust: the v0 scheme, and the legacy one, which ends with a hash."""
+"""Mangled names of Rust: v0, and the legacy scheme, which ends with a hash."""
 
 
 def _frame_types(profile: Profile) -> I64:

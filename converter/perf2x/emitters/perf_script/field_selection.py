@@ -21,7 +21,7 @@ REQUIRED_BITS = {
     "phys_addr": SampleType.PHYS_ADDR, "data_page_size": SampleType.DATA_PAGE_SIZE,
     "code_page_size": SampleType.CODE_PAGE_SIZE,
 }  # fmt: skip
-"""{field: bits of sample_type}: an event has the field if it has at least one of the bits, or if the bits are 0."""
+"""{field: bits of sample_type}. An event has the field if it has at least one of the bits, or if the bits are 0."""
 _REQUIRED_FIELD = {"symoff": "sym", "srcline": "ip"}
 """{field: another field, which must be printed, too}."""
 # default fields, by type of event

@@ -25,7 +25,6 @@ from perf2x.model.recording import Samples
 from perf2x.model.recording.branch_types import SPECULATIONS, TYPES, speculations, type_numbers
 
 Fields = frozenset[str]
-"""Names of the fields to print."""
 _THOUSAND = 1000
 _SIZE_UNITS = "BKMG"
 _MODE_LETTERS = "KUHGg"

@@ -13,7 +13,7 @@ from perf2x.model.profile import Meta, Profile, Threads, Wait, keep_samples
 from perf2x.model.transforms.drop_unused import compact
 
 _INNERMOST_LOCATIONS = 2
-"""Number of innermost locations that Go reads: a call and its target, each with the functions inlined there."""
+"""Innermost locations that Go reads: a call and its target, each with the functions inlined there."""
 _CLOCK_NAME = "cpu"
 """Name of CPU time in Go's own profiles."""
 

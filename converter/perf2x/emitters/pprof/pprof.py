@@ -231,11 +231,10 @@ class _EncodedStacks:
         None: the file has the locations of the profile.
         """
         self.location_count = len(profile.locations) if file_locations is None else len(file_locations.values)
-        """Number of locations of the file."""
         self._file_locations, self._stacks = file_locations, profile.stacks
         self._ids = EncodedIds(self.location_count)
         self.lengths = np.append(depths(profile.stacks.parent) + 1, 0)
-        """(stacks + 1,) locations of the profile in each stack; the last entry is for −1, the stack without frames."""
+        """(stacks + 1,) locations of the profile in each stack; the last entry is for stack −1."""
 
     def of_stacks(self, stack: I64) -> SharedColumn:
         """Encode rows of Profile.stacks, each distinct stack once."""
