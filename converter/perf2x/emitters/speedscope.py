@@ -84,7 +84,6 @@ class Speedscope(Format):
 
 
 def _tracks_by_weight(sample_tracks: I64, value: I64, samples: I64) -> list[tuple[int, I64]]:
-    """The heaviest track comes first; ``samples`` are rows of Profile.samples, ascending."""
     tracks = [(track, samples[rows]) for track, rows in rows_by(sample_tracks[samples])]
     return sorted(tracks, key=lambda pair: -sum_of(value[pair[1]]))
 
@@ -113,7 +112,6 @@ def _stack_texts(tree: FrameRows, stacks: I64) -> AnyArray:
 
 
 def _stack_arrays(texts: AnyArray, stack_index: I64) -> Iterator[bytes]:
-    """``stack_index`` (samples,) are indices in ``texts``."""
     for rows in row_slices(len(stack_index), _ROWS_PER_PIECE):
         arrays = b"],".join(texts[stack_index[rows]].tolist())
         yield (b"," if rows.start else b"") + arrays + b"]"
@@ -139,7 +137,6 @@ def _frame_objects(profile: Profile, frames: LocationFrames) -> Iterator[bytes]:
 
 
 def _events_to_write(profile: Profile, event: str | None) -> list[int]:
-    """The default event comes first."""
     if event is not None:
         return [find_event(profile, event)]
     sampled_events = unique(profile.samples.event).tolist()

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 
 def _check(options: "LoadOptions", files: Sequence[str]) -> None:
-    """Refuse a recording that is too large or not a single file, and any if names are to be hidden."""
     size_limit = options.of(OriginalSettings).original  # in bytes; 0: do not embed it
     if not size_limit:
         return

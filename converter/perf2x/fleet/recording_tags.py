@@ -127,7 +127,6 @@ def check_name_pattern(pattern: str, recordings: Sequence[str]) -> None:
 
 
 def _tag_reader(source: str) -> Callable[[str], Tags]:
-    """Raise SettingError for a source without a known form."""
     if "{" in source:
         pattern = _path_pattern(source)
         return lambda recording: match.groupdict() if (match := pattern.search(recording.replace(os.sep, "/"))) else {}
@@ -157,7 +156,6 @@ def _path_pattern(source: str) -> "re.Pattern[str]":
 
 @lru_cache
 def _tags_in_csv(name: str) -> Mapping[str, Tags]:
-    """Return tags by path or file name of the recording."""
     try:
         text = read_file(Path(name), _MAX_FILE_SIZE).decode()
         rows = list(csv.DictReader(text.splitlines(), restval=""))

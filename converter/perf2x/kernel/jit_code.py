@@ -58,7 +58,6 @@ def provide_images(announcements: Sequence[AnnouncedDump], session: Session, fin
 
 
 def _elf_image(dump: JitDump, session: Session) -> ElfObject | None:
-    """Return None for a dump without call frame information, and for one that can no longer be read."""
     from perf2x.stitcher.unwind.jit_image import JitFunction, jit_image
     from perf2x.symbolizer.sources.parse_jitdump import machine_of
 

@@ -63,7 +63,6 @@ def load(
 
 
 def _all_from_perf_stat(parts: Sequence[SessionPart]) -> bool:
-    """Raise FormatError if perf stat made only some of the recordings."""
     made_by_perf_stat = [part.source for part in parts if part.is_perf_stat]
     if made_by_perf_stat and len(made_by_perf_stat) < len(parts):
         raise FormatError(
@@ -91,7 +90,6 @@ def _load_and_merge(sessions: Sequence[SessionInput], context: LoadContext) -> L
 
 
 def _require_samples(sample_count: int, parts: Sequence[SessionPart], context: LoadContext) -> None:
-    """Raise FormatError with the reason if there are no samples, unless the user allows an empty profile."""
     if not sample_count and not context.options.allow_empty:
         from perf2x.kernel.no_samples import no_samples
 

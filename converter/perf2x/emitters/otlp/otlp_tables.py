@@ -95,7 +95,6 @@ def key_values(field: int, attributes: dict[str, str], strings: DictionaryString
 
 
 def _any_value(field: int, value: Value) -> bytes:
-    """Encode an AnyValue; an empty string is an empty message."""
     if isinstance(value, str):
         return message(field, string(AnyValue.STRING_VALUE, printable(value)))
     if isinstance(value, tuple):

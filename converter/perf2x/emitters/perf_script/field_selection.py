@@ -96,7 +96,6 @@ def _parse_changes(names: str) -> list[tuple[str, str]]:
 
 
 def _available_fields(event: Event, fields: set[str], requested: set[str], spec: str) -> frozenset[str]:
-    """Raise SettingError for a field in ``requested`` that the samples lack, or that lacks its _REQUIRED_FIELD."""
     available = {name for name in fields if not REQUIRED_BITS[name] or event.sample_type & REQUIRED_BITS[name]}
     if event.type != EventType.TRACEPOINT:
         available.discard("trace")

@@ -98,7 +98,6 @@ def labels_of(profile: Profile, names: tuple[str, ...], intern: Intern) -> Label
 
 
 def _tags(profile: Profile, intern: Intern) -> list[LabelColumn]:
-    """Label a sample whose input lacks a tag with an empty string."""
     if profile.samples.tags is None:
         return []
     keys = sorted({key for tags in profile.tag_sets for key in tags})
@@ -189,7 +188,6 @@ def _cgroup(key: str, profile: Profile, intern: Intern) -> LabelColumn | None:
 
 
 def _memory_label(key: str, profile: Profile, intern: Intern) -> LabelColumn | None:
-    """Samples without this part of data_src get no label."""
     source, describe = profile.samples.data_src, MEMORY_LABELS[key]
     if source is None:
         return None

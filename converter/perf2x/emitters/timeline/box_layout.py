@@ -7,9 +7,8 @@ are moved to earlier times where they would overlap, in the order of their sampl
     boxes     (0-1) (1-2) (2-3)  (3.1-4.1)
 
 Boxes must not overlap in any *chain*: a track, or perhaps a CPU. In one chain, the latest ends without overlaps are a
-running minimum from its last box backwards: box i ends at the minimum, over all later boxes j and itself, of the time
-of sample j minus the lengths of boxes i + 1 to j. Tracks and CPUs take turns until nothing changes. Boxes that still
-overlap are cut.
+running minimum from its last box backwards. Tracks and CPUs take turns until nothing changes. Boxes that still overlap
+are cut.
 """
 
 from itertools import cycle, islice, pairwise

@@ -10,7 +10,7 @@
 Slices that begin and end together, as the last two above, are one row of a table: a *pile*.
 
 Where slices meet, Speedscope opens the first new slice before it closes an old one of the same name, and misplaces
-both. Only in this case do the old slices end a tick earlier.
+slices. Only in this case do the old slices end a tick earlier.
 """
 
 import numpy as np

@@ -87,7 +87,6 @@ def durations_of(profile: Profile, drawn_samples: I64, sample_tracks: I64 | None
 
 
 def _clock(profile: Profile, events: list[int]) -> int | None:
-    """Prefer the default event."""
     clocks = [row for row in events if profile.events[row].unit == "nanoseconds"]
     return profile.default_event if profile.default_event in clocks else next(iter(clocks), None)
 
@@ -212,10 +211,7 @@ def on_cpus(profile: Profile, shown: ShownSamples) -> ShownSamples:
 
 
 def _boxes(sample_tracks: AnyArray, drawn_samples: AnyArray, time: I64, durations: Durations) -> Boxes:
-    """``sample_tracks`` and ``time`` are (samples,), ``drawn_samples`` and ``durations`` those to draw.
-
-    Waits, and samples without a duration, have no box.
-    """
+    """``sample_tracks`` and ``time`` are those of all samples, ``drawn_samples`` and ``durations`` those to draw."""
     has_box = (durations.length > 0) & ~durations.is_wait
     rows, length = (
         (drawn_samples, durations.length) if has_box.all() else (drawn_samples[has_box], durations.length[has_box])

@@ -78,7 +78,6 @@ class _LinkedFunction(Frozen):
 
 
 def _functions_of_object(code: ObjectCode, selected: I64, syntax: str) -> Iterator[_LinkedFunction]:
-    """Yield the linked functions that contain any of the ``selected`` locations (ascending rows)."""
     start, end = code.extents(code.address)
     is_selected = np.isin(code.mapped.locations, selected)
     first_rows, _ = group_rows([start[is_selected], end[is_selected]])
@@ -125,7 +124,6 @@ def _code_lines(code: ObjectCode, address: U64) -> list[_CodeLine]:
 
 
 def _code_line(frames: Sequence[tuple[int, int]], functions: Sequence[FunctionRow]) -> _CodeLine:
-    """``frames`` are pairs of row in ``functions`` and line, innermost first."""
     if not frames:
         return _CodeLine((), "", 0)
     names = tuple(functions[function][0] for function, _ in frames)
@@ -151,7 +149,6 @@ def _references(code: ObjectCode, instructions: Sequence[Instruction], start: in
 
 
 def _names_at(code: ObjectCode, address: U64) -> list[str]:
-    """Addresses outside all functions have the name ""."""
     frames, functions = code.functions_at(address)
     starts, _ = code.extents(address)
     return [
@@ -269,7 +266,6 @@ def _instruction_cost(
     self_cost: I64,
     total_cost: I64,
 ) -> InstructionCost:
-    """``row_by_address`` has the copy's rows by displayed address."""
     instruction, line = function.instructions[row], function.lines[row]
     innermost = line.functions[0] if line.functions else ""
     target = row_by_address.get(instruction.target, -1) if instruction.target is not None else -1

@@ -47,7 +47,6 @@ class _KernelCode:
         self._is_module = dso.kind is not DsoKind.KERNEL
 
     def extents(self, address: U64) -> tuple[U64, U64]:
-        """Both ends are 0 if the function is unknown."""
         if self._vmlinux_and_slide is None or self._is_module:
             return self._kallsyms.extents(address)
         file, slide_bytes = self._vmlinux_and_slide
@@ -56,7 +55,6 @@ class _KernelCode:
         return np.where(end > 0, start + slide, start), np.where(end > 0, end + slide, end)
 
     def read(self, start: int, end: int) -> tuple[str, bytes]:
-        """Raises ObjectError if no file has the bytes."""
         for path in filter(is_file, self._copies()):
             with contextlib.suppress(ObjectError):
                 kcore = open_elf(path)
@@ -68,14 +66,13 @@ class _KernelCode:
 
     @cached_property
     def _vmlinux_and_slide(self) -> tuple[ElfObject, int] | None:
-        """Also returns how many bytes above its linked address the kernel was loaded (KASLR)."""
+        """The kernel's ELF file, and how many bytes above its linked address the kernel was loaded (KASLR)."""
         files = self._vmlinux.files if self._has_vmlinux else None
         if files is None or files.symbols is None:
             return None
         return files.symbols, kernel_slide(files.symbols, self._context.kernel_reference)
 
     def _copies(self) -> Iterator[Path]:
-        """The recording's copy comes first, then this machine's if it runs the same kernel."""
         context = self._context
         if context.session.kcore_dir:
             yield Path(context.session.kcore_dir) / "kcore"

@@ -44,7 +44,6 @@ def anonymized(profile: Profile, salt: str) -> Profile:
     functions, mappings, threads, samples = profile.functions, profile.mappings, profile.threads, profile.samples
 
     def hashed(column: I32, prefix: str, public_rows: Set[int] = frozenset()) -> I32:
-        """Empty names, and those in ``public_rows``, are not hashed."""
         names = [profile.strings[number] for number in column.tolist()]
         return strings.add_all(
             hashed_name(name, prefix, salt) if name and row not in public_rows else name

@@ -61,7 +61,6 @@ def _counted_object(history: ProcessHistory, profile: Profile, typed: str) -> _C
 
 
 def _mapped_files(history: ProcessHistory) -> dict[tuple[str, str], list[int]]:
-    """Return rows of ``ProcessHistory.mmaps`` by (path, build id), without the kernel."""
     mmap_rows: dict[tuple[str, str], list[int]] = {}
     for row in flatnonzero(~is_kernel_mapping(history.mmaps)).tolist():
         name = history.mmaps.filename[row]
@@ -82,7 +81,6 @@ def _samples_by_object(profile: Profile) -> Counter[tuple[str, str]]:
 
 
 def _matches(typed: str, path: str, build_id: str) -> bool:
-    """``typed`` may be an object's path, its file name, or at least the first six digits of its build id."""
     undeleted = without_deleted(path)
     if typed in (path, undeleted, undeleted.rpartition("/")[2]):
         return True

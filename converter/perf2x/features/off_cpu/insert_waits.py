@@ -177,7 +177,6 @@ def joined_samples(profile: Profile, kept: Bools, waits: Waits, event: int) -> P
 
 
 def _taken_from_samples(column: AnyArray | None, waits: Waits) -> AnyArray | None:
-    """Waits without a sample get 0."""
     return None if column is None else np.append(column, column.dtype.type(0))[waits.sample]
 
 

@@ -187,7 +187,6 @@ def _stack_sources_of_samples(profile: Profile, switch_outs: SwitchOuts) -> Stac
 
 
 def _note_stacks(interval: int, stack_sources: StackSources, diagnostics: Diagnostics) -> None:
-    """``interval``: nanoseconds between two samples of a running thread."""
     advice = (
         f"the stack is that of a sample at most {interval / BLOCKED_SHARE / 1e6:.3g} ms before the thread blocked,"
         f" {interval / 1e6:.3g} ms before it was preempted; record with: perf record --off-cpu"

@@ -298,7 +298,6 @@ def _marks_preempted(release: str) -> bool:
 
 
 def _switch_outs_of_samples(samples: SwitchSamples) -> SwitchOuts:
-    """Threads that exit are left out."""
     kind = waits_of_states(samples.state)
     comes_back = (samples.state < 0) | (samples.state & _EXIT_STATES == 0)
     rows = flatnonzero(comes_back)

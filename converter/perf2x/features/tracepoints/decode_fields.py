@@ -46,7 +46,6 @@ def _tracepoint_formats(recording: Recording) -> dict[int, list[Mapping[str, Any
 
 
 def _raw_samples(recording: Recording, events: set[int]) -> dict[int, _RawSamples]:
-    """Events without raw data are omitted."""
     parts: dict[int, list[_RawSamples]] = {}
     for batch in recording.samples(Want.RAW | Want.REREAD):
         if batch.raw is None:
@@ -125,7 +124,6 @@ def _columns(field: Mapping[str, Any], raw: ListArray, byte_order: str) -> list[
 
 
 def _element_size(field: Mapping[str, Any]) -> int:
-    """Return 0 unless the field is an array of at most 16 numbers."""
     count = field["type"].rpartition("[")[2].rstrip("]")
     count_or_zero = int(count) if count.isdigit() else 0
     element_size = field["size"] // count_or_zero if 0 < count_or_zero <= 16 else 0
@@ -133,7 +131,6 @@ def _element_size(field: Mapping[str, Any]) -> int:
 
 
 def _number_column(name: str, field_type: str, values: AnyArray) -> FieldColumn:
-    """Pointers, and integers too large for a double, become hexadecimal strings."""
     is_address = field_type.endswith("*")
     if is_address or (len(values) and (int(values.max()) >= _FIRST_INEXACT or int(values.min()) <= -_FIRST_INEXACT)):
         first, row = group_rows([values])

@@ -160,7 +160,6 @@ def _stack_samples(
     ids: ThreadIds,
     sequence: int,
 ) -> Iterator[bytes]:
-    """``callstack_iids`` (packets,) are the interning ids of the samples' stacks."""
     samples, sample_rows = profile.samples, sample_sequence.rows
     tasks, task_iids = intern_by_frequency(ids.row_of_thread[samples.thread[sample_rows]])
     # (locations + 1,) synthetic frames have no mode; the last entry is for samples without a stack
@@ -211,7 +210,6 @@ _WAIT_NAMES = {Wait.BLOCKED: "blocked", Wait.PREEMPTED: "preempted", Wait.UNKNOW
 
 
 def _wait_packets(profile: Profile, rows: I64, callstack_iids: I32, ids: ThreadIds, sequence: int) -> Iterator[bytes]:
-    """``rows`` are rows of Profile.samples; ``callstack_iids`` (rows,) are those of this sequence."""
     samples = profile.samples
     waits = flatnonzero(are_placed_waits(samples)[rows])
     if samples.wait is None or not len(waits):
