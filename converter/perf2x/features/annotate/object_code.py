@@ -55,7 +55,7 @@ class _KernelCode:
         return np.where(end > 0, start + slide, start), np.where(end > 0, end + slide, end)
 
     def read(self, start: int, end: int) -> tuple[str, bytes]:
-        for path in filter(is_file, self._copies()):
+        for path in filter(is_file, self._kcore_paths()):
             with contextlib.suppress(ObjectError):
                 kcore = open_elf(path)
                 return kcore.machine, read_code(kcore, start, end - start)
@@ -72,7 +72,7 @@ class _KernelCode:
             return None
         return files.symbols, kernel_slide(files.symbols, self._context.kernel_reference)
 
-    def _copies(self) -> Iterator[Path]:
+    def _kcore_paths(self) -> Iterator[Path]:
         context = self._context
         if context.session.kcore_dir:
             yield Path(context.session.kcore_dir) / "kcore"
