@@ -3,8 +3,8 @@
 perf records nothing while a thread sleeps. So a stack is drawn for the CPU time that its sample stands for, up to the
 sample's time: the *box* of the sample.
 
-- Samples of a clock stand for their periods, those of all other events have no duration. If no drawn event is a clock,
-  each sample stands for the typical interval between two samples.
+- If a drawn event is a clock, its samples stand for their periods, and those of all other events have no duration.
+  Otherwise each sample stands for the typical interval between two samples.
 - With recorded context switches, the first stack of a *run* is drawn from the switch-in, the last one to the
   switch-out. A run without a sample is drawn with the next stack. No stack is drawn more than two periods of running
   time before its sample, nor a thread's last stack more than one period after its sample.
