@@ -1,4 +1,4 @@
-"""Errors that end a conversion or give up an object; diagnostics count damage in single records."""
+"""Errors that end a conversion or give up an object; damage in single records is counted in diagnostics instead."""
 
 import errno
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ _OUT_OF_MEMORY_TEXTS = (
     "failed to map segment",
     "cannot allocate memory",
     "can't start new thread",
-    # CPython: an allocation failed in a C function, which did not set an exception
+    # CPython: an allocation failed in a C function, which returned an error, but did not set an exception
     "without exception set",
     "without setting an exception",
     # CPython and numpy: a size exceeds what a 32-bit process can address
@@ -24,8 +24,9 @@ _OUT_OF_MEMORY_TEXTS = (
 class Perf2xError(Exception):
     """Base of every error that perf2x raises on purpose; its text is one sentence for the user.
 
-    The text is its arguments, joined. Every second one is the library's name of a setting, which the command line
-    replaces by its option: ``Perf2xError("it is too large; ", "max_unpacked", " raises the limit")``.
+    The text is its arguments, joined. Every second argument is the library's name of a setting, which the command line
+    replaces by the name of its option: ``Perf2xError("it is too large; ", "max_unpacked", " raises the limit")`` ends
+    with "--max-unpacked raises the limit" there.
     """
 
     def __str__(self) -> str:
@@ -33,19 +34,19 @@ class Perf2xError(Exception):
 
 
 class FormatError(Perf2xError):
-    """The input cannot be read as a recording; the text says where, what was expected, and what was found."""
+    """The input cannot be read as a recording; the text says where, what was expected there, and what was found."""
 
 
 class OptionError(Perf2xError):
-    """Options are malformed, or contradict each other or the recording (exit code 2)."""
+    """Options cannot be accepted: they are malformed, or contradict each other or the recording (exit code 2)."""
 
 
 class SettingError(OptionError):
-    """One setting, which the text names, cannot be accepted."""
+    """One setting, which the text names, cannot be accepted because of its value, the output format or the input."""
 
 
 class SeveralFunctionsError(OptionError):
-    """The user typed a name that means several functions.
+    """A name of a function that the user typed means several functions.
 
     ``candidates`` maps their full names to their costs as text, highest cost first.
     """
@@ -56,7 +57,10 @@ class SeveralFunctionsError(OptionError):
 
 
 class ObjectError(Perf2xError):
-    """An object, or another file with names, cannot be read; a conversion goes on without it."""
+    """An object, a part of it, or another file with names, such as a perf map, cannot be read.
+
+    A conversion goes on without it.
+    """
 
 
 class OutputError(Perf2xError):
@@ -64,9 +68,9 @@ class OutputError(Perf2xError):
 
 
 def prefixed_args(prefix: str, error: Exception) -> tuple[str, ...]:
-    """Put ``prefix`` and a colon before the text of ``error``; return arguments for a Perf2xError.
+    """Return arguments for a Perf2xError: the text is ``prefix``, a colon, and the text of ``error``.
 
-    Names of settings stay separate arguments.
+    Names of settings in ``error`` stay separate arguments, so that the command line can replace them.
     """
     first, *others = error.args if isinstance(error, Perf2xError) else (str(error),)
     return f"{prefix}: {first}", *others
@@ -75,7 +79,7 @@ def prefixed_args(prefix: str, error: Exception) -> tuple[str, ...]:
 def is_out_of_memory(error: BaseException | None) -> bool:
     """Return whether an exception, or one of its causes, means that memory is short.
 
-    numpy, for instance, raises an ImportError after a library could not be loaded.
+    Causes count, because numpy, for instance, raises an ImportError of its own after a library could not be loaded.
     """
     while error is not None:
         if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
