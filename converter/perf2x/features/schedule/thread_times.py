@@ -41,7 +41,7 @@ def first_at_or_after(targets: ThreadTimes, candidates: ThreadTimes) -> I64:
     # position, in sorted order, of the next row of ``candidates``
     position = np.where(row[order] >= 0, arange(len(order)), len(order))
     next_candidate = np.minimum.accumulate(position[::-1])[::-1] if len(position) else position
-    # of the same thread
+    # only candidates of the same thread count
     result = minus_ones(len(order))
     found = flatnonzero(next_candidate < len(order))
     found = found[tid[order[next_candidate[found]]] == tid[order[found]]]
