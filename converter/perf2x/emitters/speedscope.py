@@ -30,7 +30,7 @@ from perf2x.model.setting import Setting
 
 _ROWS_PER_PIECE = 1 << 15
 _STACKS_PER_PIECE = 1 << 13
-# units that both formats know; all others are written as "none"
+# units of events that Speedscope has, too; all others are written as "none"
 _UNITS = {"nanoseconds": "nanoseconds", "bytes": "bytes"}
 
 
@@ -118,7 +118,6 @@ def _stack_arrays(texts: AnyArray, stack_index: I64) -> Iterator[bytes]:
 
 
 def _profile(name: str, unit: str, stacks: Iterator[bytes], weights: I64) -> Iterator[bytes]:
-    # from 0 to the sum of the weights
     head = {"type": "sampled", "name": name, "unit": unit, "startValue": 0, "endValue": sum_of(weights)}
     yield json_bytes(head)[:-1] + b',"samples":['
     yield from stacks

@@ -273,9 +273,9 @@ _RUST_NAME = re.compile(r"_R[A-Za-z]|_ZN.*17h[0-9a-f]{16}E")
 
 
 def _frame_types(profile: Profile) -> I64:
-    """The semantic conventions require the most specific type; the outermost function decides.
+    """Return (locations,) the number of each location's frame type, which its outermost function determines.
 
-    Synthetic frames and unknown modes have _UNKNOWN.
+    The semantic conventions require the most specific type. It is _UNKNOWN for synthetic frames and unknown modes.
     """
     locations = profile.locations
     outermost = outermost_functions(locations)

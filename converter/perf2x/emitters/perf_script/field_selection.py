@@ -99,7 +99,7 @@ def _available_fields(event: Event, fields: set[str], requested: set[str], spec:
     available = {name for name in fields if not REQUIRED_BITS[name] or event.sample_type & REQUIRED_BITS[name]}
     if event.type != EventType.TRACEPOINT:
         available.discard("trace")
-    # fields of these are left out silently
+    # samples may lack the data for these fields, which are then left out without an error
     optional = (SampleType.RAW, SampleType.BRANCH_STACK)
     missing = sorted(name for name in fields - available if name in requested and REQUIRED_BITS[name] not in optional)
     if missing:

@@ -32,7 +32,7 @@ _MODE_LETTERS = "KUHGg"
 
 
 class StartColumns:
-    """Makes the columns before the event's: comm, ids, CPU, mode, time."""
+    """Makes the first columns of a line: comm, ids, CPU, mode, time."""
 
     def __init__(self, profile: Profile, *, nanoseconds: bool) -> None:
         threads, self._nanoseconds = profile.threads, nanoseconds

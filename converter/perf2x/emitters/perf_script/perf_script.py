@@ -146,7 +146,10 @@ class _SampleWriter:
 
 
 def _text_table(count: int, parts: Sequence[tuple[I64 | slice, list[AnyArray]]]) -> AnyArray:
-    """Rows of a part with fewer columns end with b""."""
+    """Return a table (count, columns) of texts, put together from parts: some rows, and the columns of these rows.
+
+    Rows of a part with fewer columns end with b"".
+    """
     table = np.full((count, max((len(columns) for _, columns in parts), default=0)), b"", np.object_)
     for rows, columns in parts:
         for index, column in enumerate(columns):
@@ -168,7 +171,8 @@ class TimeOrder:
     def add(self, time: U64, position: I64, lines: AnyArray, earliest_in_later_batches: int) -> bytes:
         """Add the lines of a batch; return the text of all lines before ``earliest_in_later_batches``, in time order.
 
-        Shapes: ``time``, ``position`` (n,), ``lines`` (n, columns). The limit is NEVER after the last batch.
+        ``earliest_in_later_batches`` is NEVER after the last batch. Shapes: ``time``, ``position`` (n,), ``lines``
+        (n, columns).
         """
         count = len(self._time)
         time, position = np.append(self._time, time), np.append(self._position, position)

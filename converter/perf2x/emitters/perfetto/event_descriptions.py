@@ -14,7 +14,7 @@ from perf2x.model.printable_text import one_line
 from perf2x.model.profile import Profile, ProfileEvent, plain_names
 
 _SOURCE = "linux.perf"
-"""The source of the samples. Readers put these into their tables for perf, and name tracks after the source."""
+"""The source of the samples: readers put samples from this one into their tables for perf, and name tracks after it."""
 
 # units by event name without modifiers; clocks have UNIT_NANOSECONDS, all other events UNIT_COUNT
 _UNITS = {

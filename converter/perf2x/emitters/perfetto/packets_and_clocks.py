@@ -49,7 +49,7 @@ def packets_of_columns(
 ) -> Iterator[bytes]:
     """Yield packets, one for each entry of ``time`` (nanoseconds), many at once.
 
-    ``message_fields`` encodes the fields of ``field`` for a slice of rows.
+    Each packet has a message in ``field``; ``message_fields`` encodes the fields of these messages for a slice of rows.
     """
     for rows in row_slices(len(time), _ROWS_AT_ONCE):
         sequence_fields = constant_cells(rows.stop - rows.start, _sequence_fields(sequence, flags))
@@ -98,7 +98,7 @@ _CLOCKS: dict[int, BuiltinClock] = {
 
 def _trace_clock(meta: Meta) -> BuiltinClock:
     clock = _CLOCKS.get(meta.clock_id, BuiltinClock.BUILTIN_CLOCK_PERF)
-    # CLOCK_REALTIME's times are times of day, unless the user gives another one (--start-time)
+    # CLOCK_REALTIME's times are times of day, unless the user gives another time of day (--start-time)
     is_overridden = clock == BuiltinClock.BUILTIN_CLOCK_REALTIME and meta.wall_start_ns != meta.start_ns
     return BuiltinClock.BUILTIN_CLOCK_PERF if is_overridden else clock
 

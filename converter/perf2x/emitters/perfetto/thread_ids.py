@@ -23,7 +23,7 @@ from perf2x.model.profile import Profile
 
 
 class ThreadIds(Frozen):
-    """Distinct pairs of pid and tid, sorted by pid, then tid; readers reject negative ids.
+    """Distinct pairs of pid and tid, sorted by pid, then tid; none is negative, because readers reject negative ids.
 
     A renamed thread has several rows in Profile.threads, but one here.
     """
@@ -42,9 +42,9 @@ def thread_ids(profile: Profile) -> ThreadIds:
 
 
 def process_tree(profile: Profile) -> bytes:
-    """Encode the last names of all processes and threads.
+    """Encode the names that all processes and threads had last.
 
-    A process is named by its thread with the lowest tid.
+    A process has the name that it had when its thread with the lowest tid was sampled last.
     """
     ids = thread_ids(profile)
     last_sampled = _last_sampled(profile, ids)
@@ -61,7 +61,7 @@ def process_tree(profile: Profile) -> bytes:
 
 
 def _last_sampled(profile: Profile, ids: ThreadIds) -> I64:
-    """A thread without samples gets any of its rows of Profile.threads."""
+    """Return (rows of ``ids``,) the row of Profile.threads that was sampled last, or any if none was sampled."""
     last_sampled = zeros(len(ids.pid))
     last_sampled[ids.row_of_thread] = arange(len(ids.row_of_thread))
     # samples are in time order, and the last assignment to an index wins

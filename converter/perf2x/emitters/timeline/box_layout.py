@@ -7,8 +7,8 @@ are moved to earlier times where they would overlap, in the order of their sampl
     boxes     (0-1) (1-2) (2-3)  (3.1-4.1)
 
 Boxes must not overlap in any *chain*: a track, or perhaps a CPU. In one chain, the latest ends without overlaps are a
-running minimum from its last box backwards. Tracks and CPUs take turns until nothing changes. Boxes that still overlap
-are cut.
+running minimum from its last box backwards. Boxes are laid out by track and by CPU in turn until nothing changes. Boxes
+that still overlap are cut.
 """
 
 from itertools import cycle, islice, pairwise
@@ -44,7 +44,7 @@ _LONG_CHAIN = 256
 
 
 class BoxChains(Frozen):
-    """A division of boxes into chains, which are sorted by time: by track, or by CPU."""
+    """A division of boxes into chains: one for each track, or one for each CPU. Boxes of a chain are sorted by time."""
 
     order: I64 | None
     """(boxes,) rows of boxes, chain by chain; None if the boxes are in that order."""

@@ -55,7 +55,8 @@ def running_steps(profile: Profile, origin: int, tick: int = 1) -> Steps:
     if running is None:
         return no_rows(Steps)
     time = since(running.time, origin)
-    is_long = np.append(np.diff(time) > 1, True)[: len(time)]  # a switch counts two threads for a nanosecond
+    # when one thread replaces another on a CPU, both are counted for a nanosecond; such steps are left out
+    is_long = np.append(np.diff(time) > 1, True)[: len(time)]
     time, threads = (time[is_long] + tick // 2) // tick, as_int64(running.threads[is_long])
     is_last_in_tick = np.append(np.diff(time) > 0, True)[: len(time)]
     time, threads = time[is_last_in_tick], threads[is_last_in_tick]

@@ -45,7 +45,7 @@ class Piles(ColumnTable):
     last: I64
     """The last row that they cover."""
     node: I64
-    """Row of the frame tree of the innermost slice; the others are its ancestors."""
+    """The innermost slice's row of the frame tree; the rows of the other slices are its ancestors."""
     count: I64
     """Number of slices."""
 
@@ -121,7 +121,10 @@ def _shared_depths(
 
 
 def _common_depth(tree: FrameTree, one: I64, other: I64, min_depth: int) -> I64:
-    """A row is its own ancestor; the depth is at least ``min_depth`` − 1."""
+    """Return (pairs,) the depth of the innermost common ancestor of two rows of the tree, at least ``min_depth`` − 1.
+
+    A row is an ancestor of itself here.
+    """
     deeper_by = tree.depth[one] - tree.depth[other]
     one = ancestors(tree.parent, one, np.maximum(deeper_by, 0))
     other = ancestors(tree.parent, other, np.maximum(-deeper_by, 0))

@@ -71,9 +71,9 @@ class Boxes(Frozen):
 
 
 def runs_of(profile: Profile, origin: int, boxes: Boxes) -> RunningSpans:
-    """Return the runs of all tracks that have recorded switches; ``boxes`` bound those without a start or end.
+    """Return the runs of all tracks that have recorded switches.
 
-    ``origin`` is time 0 of the timeline.
+    ``boxes`` bound the runs whose start or end was not recorded. ``origin`` is time 0 of the timeline.
     """
     switches = profile.switches
     if not switches:
@@ -235,7 +235,10 @@ def _starts_after_others(cpu: AnyArray, pieces: Spans) -> I64:
 
 
 def _box_cpus(profile: Profile, boxes: Boxes, runs: RunningSpans) -> AnyArray | None:
-    """Give boxes of unknown CPU a number per track, above all CPUs. Returns None if all CPUs are unknown."""
+    """Return (boxes,) the CPU of each box; boxes of unknown CPU get a number per track, above those of all CPUs.
+
+    Returns None if all CPUs are unknown.
+    """
     cpu: AnyArray = profile.samples.cpus[boxes.sample]
     if int(cpu.max(initial=-1)) < 0:
         return None

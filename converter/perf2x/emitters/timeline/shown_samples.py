@@ -8,8 +8,8 @@ sample's time: the *box* of the sample.
 - With recorded context switches, the first stack of a *run* is drawn from the switch-in, the last one to the
   switch-out. A run without a sample is drawn with the next stack. No stack is drawn more than two periods of running
   time before its sample, nor a thread's last stack more than one period after its sample.
-- Without them, boxes end at their samples, and are moved to earlier times where they would overlap (box_layout.py,
-  running_spans.py).
+- Without recorded context switches, boxes end at their samples, and are moved to earlier times where they would overlap
+  (box_layout.py, running_spans.py).
 - A wait begins at its sample and lasts for its value. No box of its thread overlaps it.
 """
 
@@ -60,7 +60,7 @@ _BUSY_RATIO = 1.5
 
 
 class Durations(Frozen):
-    """Lengths and directions in which samples are drawn."""
+    """How long each sample is drawn, and whether from its time on or up to it."""
 
     length: I64
     """Nanoseconds; 0 for a sample that is drawn as an instant."""

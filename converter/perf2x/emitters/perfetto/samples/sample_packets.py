@@ -140,7 +140,7 @@ _MODE_COUNT = np.int32(len(CpuMode))
 
 
 def sample_packets(profile: Profile) -> Iterator[bytes]:
-    """Yield the samples of all events, the default event first, each sequence after the stacks that it needs."""
+    """Yield the samples of all events, those of the default event first, each after the stacks that it needs."""
     tree, ids, names = stack_tree(profile.stacks, frame_table(profile)), thread_ids(profile), event_names(profile)
     for sample_sequence in sample_sequences(profile):
         sequence = COMMON_SEQUENCE + 1 + sample_sequence.events[0]

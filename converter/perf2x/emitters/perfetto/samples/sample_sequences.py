@@ -37,7 +37,7 @@ class SampleSequence(Frozen):
 
 
 def sample_sequences(profile: Profile) -> Iterator[SampleSequence]:
-    """Yield the samples of all events except counts of perf stat, the default event first."""
+    """Yield the samples of all events except counts of perf stat, those of the default event first."""
     rows_by_event = {row: rows for row, rows in rows_by(profile.samples.event) if not profile.events[row].is_count}
     leader_by_event = {event: _leader(profile, event, rows_by_event) for event in rows_by_event}
     first = leader_by_event.get(profile.default_event, -1)

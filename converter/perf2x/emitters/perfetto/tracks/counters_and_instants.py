@@ -60,7 +60,7 @@ from perf2x.model.printable_text import printable
 from perf2x.model.profile import FieldColumn, Profile
 from perf2x.model.recording import is_tracepoint
 
-# a recording has about this many steps of at least this length; a counter has at most one value per step
+# a recording is divided into about this many steps of at least this length; a counter has at most one value per step
 _STEPS = 10_000
 _MIN_STEP_NS = 1_000_000
 
@@ -135,7 +135,7 @@ def _counter_values(time: U64, track: I64, value: I64, first_track: int) -> Iter
 
 
 _CATEGORY = "tracepoint"
-# numbered from 1 on
+# interned names of instants and of their annotations, numbered from 1 on
 _LOSS_NAMES = ("lost records", "lost samples")
 _LOSS_ANNOTATIONS = ("count", "cpu")
 

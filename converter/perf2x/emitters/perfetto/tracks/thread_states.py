@@ -171,7 +171,8 @@ def task_state_packets(profile: Profile) -> Iterator[bytes]:
 def _task_states(switches: _CpuSwitches, ids: ThreadIds) -> _TaskStates:
     """Complete the states on known CPUs, without those of idle and unknown threads.
 
-    Here, a switch out of CPU 0 is missing before the third record, and one into CPU 1 before the last one. ::
+    In this example, numbers are CPUs. A switch out of CPU 0 is missing before the third record, and a switch into CPU 1
+    before the last one. ::
 
         records of one thread   in 0        in 0   in 1                    out 1        out 1
         states                  Running 0          Runnable 0, Running 1   Sleeping 1   Running 1, Sleeping 1
@@ -206,7 +207,10 @@ def _task_states(switches: _CpuSwitches, ids: ThreadIds) -> _TaskStates:
 
 
 def _with_cpus_of_exits(switches: _CpuSwitches) -> _CpuSwitches:
-    """A thread's exit, for instance, is on an unknown CPU. The rows become sorted by thread and time."""
+    """Give switch-outs on unknown CPUs, such as a thread's exit, the CPU that the thread entered before.
+
+    The returned rows are sorted by thread and time.
+    """
     order = argsort_rows([switches.thread, switches.time, switches.is_out, switches.cpu])
     switches = take_rows_of(switches, order)
     is_out_after_in = ~begins_run(switches.thread) & switches.is_out & ~of_previous(switches.is_out, True)
@@ -235,9 +239,11 @@ def _bounds_empty_run(switches: _CpuSwitches, continues_thread: Bools) -> Bools:
 
 
 def thread_name_packets(profile: Profile) -> Iterator[bytes]:
-    """Yield slices for the names of renamed threads, the last of which ends at the last sample. ::
+    """Yield slices for the names of renamed threads.
 
-    samples of a thread   10 sh   20 sh   30 ls   40 ls        slices   sh 10…30   ls 30…40
+    A name lasts until the first sample with the next name, or until the thread's last sample. ::
+
+        samples of a thread   10 sh   20 sh   30 ls   40 ls        slices   sh 10…30   ls 30…40
     """
     ids = thread_ids(profile)
     is_renamed = (bincount(ids.row_of_thread) > 1) & (ids.tid > 0)

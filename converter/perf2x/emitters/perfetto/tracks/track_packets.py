@@ -64,7 +64,7 @@ def thread_track(ids: ThreadIds, row: int) -> bytes:
 def named_track(track_id: int, name: str, parent_id: int = 0, unit: TrackUnit | None = None) -> bytes:
     """Describe a track with a name; a counter track if it has a unit.
 
-    It is drawn below the track ``parent_id``; 0: it belongs to the whole recording.
+    The track is drawn below the track ``parent_id``; if that is 0, it belongs to the whole recording.
     """
     counter = b"" if unit is None else message(TrackDescriptor.COUNTER, number(TrackCounter.UNIT, unit))
     return _descriptor_packet(
