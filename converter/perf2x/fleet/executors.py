@@ -22,7 +22,7 @@ from perf2x.errors import OptionError, Perf2xError
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 _DASK_SETTINGS = {"distributed.comm.timeouts.connect": "10s", "distributed.comm.timeouts.tcp": "30s"}
-_ENCRYPTED = frozenset(("tls", "wss"))  # of a scheduler's address
+_ENCRYPTED = frozenset(("tls", "wss"))  # schemes of a scheduler's address
 _HOW_TO_CONTINUE = "finished work is kept; run the same command again to continue"
 
 

@@ -2,8 +2,8 @@
 
 The *sources* of tags (--tag-from) are:
 
-- a path with keys in braces, such as ``{host}/{service}-*.data``: the values replace the braces in the recording's
-path;
+- a path with keys in braces, such as ``{host}/{service}-*.data``: the values are the parts of the recording's
+  path in place of the braces;
 - a CSV file: the tags are in the row for the recording;
 - a suffix, such as ``.json``, of a JSON file next to the recording;
 - ``env:NAME``: an environment variable with tags for all recordings;

@@ -25,7 +25,7 @@ class MaintenanceReport(Struct):
     """Results of one run of ``maintain``.
 
     ``removed`` of ``total`` recordings were removed or, in a dry run, would be. ``files_before`` and ``files_after``
-    count data files of tables; ``vacuumed`` files were no longer part of a table.
+    count data files of tables. ``vacuumed`` counts deleted files, which were no longer part of a table.
     """
 
     removed: int = 0

@@ -87,7 +87,7 @@ Step = Callable[["Loaded", SessionRun], "Loaded"]
 class Feature(Frozen):
     """A feature's settings, and its steps by phase."""
 
-    steps: Mapping[Phase, Step] = field(default_factory=dict)  # for each recording
+    steps: Mapping[Phase, Step] = field(default_factory=dict)  # they run for each recording
     settings: type[FeatureSettings] | None = None
     finish: "Callable[[Loaded, LoadContext], Loaded] | None" = None
     """Runs once, after all recordings were merged."""

@@ -46,8 +46,9 @@ def check_output_name(format_name: str, output: str) -> None:
 def _matching_suffixes(output: str, formats: Mapping[str, EntryPoint]) -> dict[str, str]:
     """Return the formats whose suffix, without ``.gz``, ``output`` ends with, and these suffixes.
 
-    Importing all built-in emitters takes 30 ms, so likely formats are tried first. The search ends at a suffix that
-    starts at the first dot of the file's name. Plugins come first, because they may have the same suffix.
+    Importing all built-in emitters takes 30 ms, so likely formats are tried first. The search ends at a built-in
+    format's suffix that starts at the first dot of the file's name, because no other suffix can be longer. Plugins come
+    first, because they may have the same suffix.
     """
 
     def sort_key(name: str) -> tuple[bool, bool, bool, str]:  # False sorts before True

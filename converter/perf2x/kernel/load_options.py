@@ -238,7 +238,7 @@ class LoadContext(Struct, dict=True):
     diagnostics: "Diagnostics"
     progress: Progress | None
     stages: "Stages"
-    # for a bundle, the path of its unpacked recording
+    # paths to open, one for each input: for a bundle, that of its unpacked recording
     files: Sequence[str] = ()
     known_names: "KnownNames | None" = None
     """Names that were looked up for earlier recordings of this load, so that later ones need not look them up again.

@@ -41,7 +41,7 @@ from perf2x.symbolizer.sources.symbol_source import Context, SymbolSource
 
 
 class _CodeLine(Frozen):
-    """Source line of an instruction, and the functions that inlining put there."""
+    """Source line of an instruction, and the functions that it belongs to, because of inlining."""
 
     functions: tuple[str, ...]
     """Names, innermost inlined function first; empty if unknown."""
@@ -64,7 +64,7 @@ class _LinkedFunction(Frozen):
     locations: I64
     """(n,) rows of Profile.locations that are in the function, ascending."""
     instruction_row: I64
-    """(n,) index in ``instructions`` for each of ``locations``."""
+    """(n,) index, in ``instructions``, of the instruction that contains each of ``locations``."""
     reason: str = ""
     lines: Sequence[_CodeLine] = ()
     """One for each instruction."""
@@ -84,8 +84,8 @@ def _functions_of_object(code: ObjectCode, selected: I64, syntax: str) -> Iterat
     for first in first_rows.tolist():
         function_start, function_end = int(start[is_selected][first]), int(end[is_selected][first])
         is_in_function = (start == function_start) & (end == function_end)
-        # Locations of unknown functions have start and end 0, but do not share a function. Without the selection, the
-        # reason would be reported for functions that are not listed.
+        # Locations of unknown functions have start and end 0, but do not share a function. Of these, only the
+        # selected ones are kept, so that ``reason`` is not reported for functions that are not listed.
         is_in_function &= is_selected if not function_end else True
         yield _disassemble(code, function_start, function_end, is_in_function, syntax)
 
@@ -134,7 +134,7 @@ def _code_line(frames: Sequence[tuple[int, int]], functions: Sequence[FunctionRo
 def _references(code: ObjectCode, instructions: Sequence[Instruction], start: int) -> list[str]:
     """Name the jump target or data operand of each instruction, as in ``main+0x10``.
 
-    The name is "" for none, for unknown addresses, and for addresses in the linked function itself.
+    The name is "" without target and operand, for unknown addresses, and for addresses in the linked function itself.
     """
     size = instructions[-1].address + instructions[-1].size - start
     targets = [

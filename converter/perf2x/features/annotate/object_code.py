@@ -130,8 +130,9 @@ class JitdumpCode:
     def file_offsets(self, address: U64) -> U64:
         """Return (n,) the file offset of the code loaded at each address; `_NO_OFFSET` for none or several functions.
 
-        If one more function begins than ends at or below an address, exactly one contains it. The sum of the distances
-        (file offset minus load address) of begun functions minus that of ended ones is its distance.
+        If one more function begins than ends at or below an address, exactly one function contains it. The distance
+        (file offset minus load address) of that function is the sum of the distances of all begun functions minus the
+        sum of those of all ended ones.
         """
         codes = self._pieces.codes
         load_address = as_uint64([code.load_address for code in codes])

@@ -33,9 +33,10 @@ class SourceLines:
         self._files = SourceFiles(paths, options.source_dirs, fetch, allow_recorded_paths=options.as_recorded)
 
     def lines_around(self, path: str, numbers: Iterable[int], locations: I64) -> tuple[dict[int, str], str]:
-        """Return the text of the lines ``numbers`` (0: unknown) and of lines around them, by number; or a reason.
+        """Return the text of the lines ``numbers`` (0: unknown) and of lines around them, by number.
 
-        The objects of ``locations`` decide whether the path is trusted. The first one's build id is sent to debuginfod.
+        The second result is the reason why there is no text; "" if there is text. The objects of ``locations`` decide
+        whether the path is trusted. The build id of the first location's object is sent to debuginfod.
         """
         known_numbers = {number for number in numbers if number > 0}
         if not known_numbers:

@@ -27,7 +27,7 @@ from perf2x.base.columnar import (
 from perf2x.model.profile import Meta, Profile
 from perf2x.model.recording import is_tracepoint, parse_event_name
 
-# the same on every machine
+# names of mappings that are the same on every machine
 _PUBLIC_MAPPING = re.compile(
     r"\[(kernel|guest|vdso|vsyscall|stack|heap|unknown|user stack|truncated|no |corrupt|caller)[^\]]*\](_s?text)?"
 )

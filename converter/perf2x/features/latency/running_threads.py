@@ -1,8 +1,8 @@
 """The number of running threads over time, from a recording's context switches.
 
-Like ``perf report --latency`` (machine->parallelism in tools/perf/util/machine.c), but threads are tracked
-individually, so that a lost record does not shift the count for the rest of the recording. The idle task does not
-count.
+``perf report --latency`` counts them, too (machine->parallelism in tools/perf/util/machine.c). But here threads are
+tracked individually, so that a lost record does not shift the count for the rest of the recording. The idle task does
+not count.
 """
 
 from typing import Any
@@ -54,7 +54,7 @@ def cpu_count(recording: Recording) -> int:
 
 
 def _limited_to_cpus(cpus: int, running: RunningThreads) -> RunningThreads:
-    """Records may be lost, and clocks of CPUs differ; 0 means that the number of CPUs is unknown."""
+    """Limit the number of running threads to ``cpus`` (0: unknown): records may be lost, and clocks of CPUs differ."""
     if not cpus or not len(running):
         return running
     return _where_changed(running.time, np.minimum(running.threads, cpus))

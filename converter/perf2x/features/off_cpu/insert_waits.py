@@ -123,11 +123,13 @@ class Waits(ColumnTable):
 
 
 def with_wait_frames(profile: Profile, waits: Waits) -> tuple[Profile, Waits]:
-    """Add synthetic frames, here to stacks with the outermost frame first::
+    """Add synthetic frames: ``[waiting]`` in place of an unknown stack, ``[preempted]`` to stacks of preempted threads.
 
-    stack              blocked            preempted
-    main;loop          main;loop          main;loop;[preempted]
-    unknown            [waiting]          [preempted]
+    Stacks are written outermost frame first::
+
+        stack              blocked            preempted
+        main;loop          main;loop          main;loop;[preempted]
+        unknown            [waiting]          [preempted]
     """
     is_preempted = waits.kind == Wait.PREEMPTED
     is_unknown = (waits.stack < 0) & ~is_preempted

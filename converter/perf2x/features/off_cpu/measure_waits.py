@@ -54,8 +54,8 @@ def off_cpu(
 ) -> tuple[Profile, WaitReport]:
     """Add waits as samples to a timeline, and return figures on them; ``mode`` as in `_with_waits`.
 
-    The time ranges of ``sample_filter`` have not been applied to the samples. Raises OptionError if the recording does
-    not show when threads waited.
+    The time ranges of ``sample_filter`` have not been applied to the samples, because a wait that began before a range
+    counts from the range's start on. Raises OptionError if the recording does not show when threads waited.
     """
     measuring_events = event_rows_named(profile.events, _OFFCPU_TIME)
     if measuring_events:

@@ -26,9 +26,9 @@ RECORD_DATES = "Record with perf record -k mono, or pass --start-time"
 _FEW_SAMPLES = 400
 # with fewer samples, a share of 10 % may just as well be 0 % or 20 %
 _TOO_FEW_SAMPLES = 40
-# share of samples that may lack the name of the sampled function, or its caller
+# no advice is given if at most this share of samples lacks the name of the sampled function, or its caller
 _TOLERATED_SHARE = 0.05
-# share of user stacks that are cut off, for lack of frame pointers
+# advice is given if at least this share of user stacks is cut off, for lack of frame pointers
 _MANY_CUT_OFF = 0.5
 # with fewer user stacks, nothing is concluded about how programs were built
 _MIN_STACKS = 20

@@ -22,7 +22,7 @@ _MAX_LOCATIONS = 1000
 def samples_without_caller(profile: Profile, context: Context, samples: I64) -> int:
     """Count samples at x86 instructions, in user code, where the function has no frame.
 
-    ``samples`` (locations,) are numbers by innermost frame.
+    ``samples`` (locations,): the number of samples whose innermost frame is each location.
     """
     is_candidate, count = falses(len(samples)), 0
     samples = samples * (profile.locations.mode == CpuMode.USER)

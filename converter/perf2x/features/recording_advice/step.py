@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def _count_chains(loaded: "Loaded", run: SessionRun) -> "Loaded":
-    """Leave out samples to which options gave other stacks or values."""
+    """Count samples by how their stacks were recorded; not if options gave the samples other stacks or values."""
     session, options = run.recording.session, run.options
     is_exempt = session.is_perf_stat or {"hardware_trace", "text"} & set(session.features)
     if options.value or options.data_objects or is_exempt:

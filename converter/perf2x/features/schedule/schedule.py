@@ -157,8 +157,8 @@ _MAX_ESTIMATE_NS = 10_000_000
 def sampling_intervals(profile: Profile) -> I64:
     """Return (events,) the nanoseconds between two samples of a thread that runs all the time.
 
-    Clocks and events with a frequency have the requested interval, other events the median step, but at most 10 ms. 0
-    if no thread has two samples.
+    For clocks and events with a frequency, it is the requested interval. For other events, it is the median time from
+    one sample of a thread to the next, but at most 10 ms. It is 0 if no thread has two samples of the event.
     """
     samples = profile.samples
     intervals = zeros(len(profile.events))

@@ -51,7 +51,7 @@ def first_at_or_after(targets: ThreadTimes, candidates: ThreadTimes) -> I64:
 
 def last_at_or_before(targets: ThreadTimes, candidates: ThreadTimes) -> I64:
     """Return (targets,) the last row of ``candidates`` at or before each time, with the same thread; −1: none."""
-    # the join forwards, with time reversed
+    # the first row at or after the target if time runs backwards
     last = np.uint64(2**64 - 1)
     return first_at_or_after(
         ThreadTimes(targets.tid, last - targets.time), ThreadTimes(candidates.tid, last - candidates.time)

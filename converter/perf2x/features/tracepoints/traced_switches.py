@@ -31,7 +31,8 @@ from perf2x.features.schedule.schedule import (
 from perf2x.model.profile import Profile, Threads, ThreadSwitches, Wait
 from perf2x.model.recording import Recording
 
-# share of samples whose departing thread is the one that got the CPU in the CPU's previous sample
+# In at least this share of samples, the thread that leaves the CPU must be the one that got it in the CPU's previous
+# sample. The share is below 1, because a few samples may be lost.
 _MIN_SHARE = 0.9
 
 
