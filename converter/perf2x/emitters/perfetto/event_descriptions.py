@@ -58,6 +58,6 @@ def _descriptor(event: ProfileEvent, name: str) -> bytes:
 def _unit(event: ProfileEvent) -> Unit:
     if event.unit == "nanoseconds":
         return Unit.UNIT_NANOSECONDS
-    # without modifiers, as in cycles:P, cycles/freq=99/u, cpu_core/cycles/
+    # the name without modifiers and PMU: cycles in cycles:P, cycles/freq=99/u and cpu_core/cycles/
     parts = event.name.replace(":", "/").split("/")
     return next((_UNITS[part] for part in parts if part in _UNITS), Unit.UNIT_COUNT)

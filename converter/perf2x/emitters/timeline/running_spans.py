@@ -217,7 +217,8 @@ def max_overlap(spans: Spans) -> int:
 def _cut_at_runs(cpu: AnyArray, pieces: Spans, runs: RunningSpans) -> Spans:
     """Cut pieces of boxes so that no recorded run on their CPU overlaps them.
 
-    An exiting thread has no tid any more, but is still sampled in its last run.
+    They may overlap even if all switches were recorded: an exiting thread has no tid any more, but is still sampled in
+    its last run.
     """
     runs = take_rows_of(runs, argsort_rows([runs.cpu, runs.start]))
     row = last_row_until((runs.cpu, runs.start), (cpu, pieces.end))
@@ -229,7 +230,10 @@ def _cut_at_runs(cpu: AnyArray, pieces: Spans, runs: RunningSpans) -> Spans:
 
 
 def _starts_after_others(cpu: AnyArray, pieces: Spans) -> I64:
-    """Boxes of tracks with holes were placed without regard to other tracks."""
+    """Return (pieces,) starts that are not before the end of an earlier piece on the CPU.
+
+    Boxes of tracks with holes were placed without regard to other tracks (`_cpu_chains`), and so may overlap others.
+    """
     start = np.maximum(pieces.start, earlier_ends(pieces.end, BoxChains.of(cpu, pieces.start)))
     return np.minimum(start, pieces.end)
 

@@ -81,7 +81,7 @@ def _check_is_recorded(profile: Profile, recording: Recording) -> None:
 
 
 def _with_waits(profile: Profile, waits: Waits, mode: str, sample_filter: SampleFilter) -> Profile:
-    """Add the durations (ns) of waits as samples:
+    """Add waits to the profile as samples, whose values are durations (ns). Values of ``mode``:
 
     - ``apart``: keep only the waits, as samples of a new event ``off-cpu``;
     - ``beside``: keep the samples of other events, too; if offcpu-time was recorded, waits stay samples of that event;

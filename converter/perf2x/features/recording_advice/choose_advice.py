@@ -186,7 +186,7 @@ def _advice_on_dates(profile: Profile) -> Iterator[Advice]:
 
 
 def _lacks_stack(event: Event, session: Session) -> bool:
-    """perf's other commands (sched, lock, mem …) record what they need.
+    """Events of perf's commands other than record (sched, lock, mem …) do not count: they record what they need.
 
     Some versions of perf write only the first word of the command line; then tracepoints count as another command's.
     """

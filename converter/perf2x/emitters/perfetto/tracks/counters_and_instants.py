@@ -159,6 +159,10 @@ def tracepoint_packets(profile: Profile) -> Iterator[bytes]:
 
 
 def _event_instants(profile: Profile, rows: I64, sample_threads: I64, sequence: int, name: str) -> Iterator[bytes]:
+    """``sample_threads`` (samples of the profile,) are rows of ThreadIds.
+
+    Each table of fields restarts the sequence with interned names of its own.
+    """
     for table, indices, table_rows in field_tables(profile, rows):
         annotations, strings = _annotation_values(table.columns, table_rows)
         interned = {
