@@ -83,8 +83,8 @@ class Speedscope(Format):
                 yield _profile(name, unit, _stack_arrays(texts, stack_index[rows]), samples.value[rows])
 
 
-def _tracks_by_weight(sample_tracks: I64, value: I64, samples: I64) -> list[tuple[int, I64]]:
-    tracks = [(track, samples[rows]) for track, rows in rows_by(sample_tracks[samples])]
+def _tracks_by_weight(sample_tracks: I64, value: I64, event_rows: I64) -> list[tuple[int, I64]]:
+    tracks = [(track, event_rows[rows]) for track, rows in rows_by(sample_tracks[event_rows])]
     return sorted(tracks, key=lambda pair: -sum_of(value[pair[1]]))
 
 

@@ -266,7 +266,7 @@ _FRAME_TYPES = (None, "native", "kernel", "go", "rust", "cpython", "v8js", "jvm"
 _UNKNOWN, _NATIVE, _KERNEL, _GO, _RUST = range(5)
 
 _KERNEL_MODES = (CpuMode.KERNEL, CpuMode.HYPERVISOR, CpuMode.GUEST_KERNEL)
-_SOURCE_LANGUAGES = {"go": _GO, "rs": _RUST}
+_TYPES_BY_SUFFIX = {"go": _GO, "rs": _RUST}
 """Frame types by the suffix of the source file."""
 _RUST_NAME = re.compile(r"_R[A-Za-z]|_ZN.*17h[0-9a-f]{16}E")
 """Mangled names of Rust: v0, and the legacy scheme, which ends with a hash."""
@@ -281,22 +281,22 @@ def _frame_types(profile: Profile) -> I64:
     outermost = outermost_functions(locations)
     is_jit_code = are_in_memory(profile)[locations.mapping]
     # (functions + 1,) types of JIT-compiled code, and of code in files; the last entry is for no function
-    jit_types, file_types = (as_int64([*_languages(profile, is_jit), _NATIVE]) for is_jit in (True, False))
+    jit_types, file_types = (as_int64([*_types_of_functions(profile, is_jit), _NATIVE]) for is_jit in (True, False))
     types = np.where(is_jit_code, jit_types[outermost], file_types[outermost])
     types[np.isin(locations.mode, _KERNEL_MODES)] = _KERNEL
     types[(locations.mode == CpuMode.UNKNOWN) | locations.synthetic] = _UNKNOWN
     return as_int64(types)
 
 
-def _languages(profile: Profile, is_jit: bool) -> list[int]:
+def _types_of_functions(profile: Profile, is_jit: bool) -> list[int]:
     strings, functions = profile.strings, profile.functions
     names = (strings[row] for row in functions.system_name.tolist())
     if is_jit:
         return [_FRAME_TYPES.index(parse_jit_name(name).language) for name in names]
     sources = (strings[row] for row in functions.filename.tolist())
-    return [_language(name, source) for name, source in zip(names, sources, strict=True)]
+    return [_type_of_function(name, source) for name, source in zip(names, sources, strict=True)]
 
 
-def _language(name: str, source: str) -> int:
+def _type_of_function(name: str, source: str) -> int:
     type_by_name = _RUST if _RUST_NAME.match(name) else _NATIVE
-    return _SOURCE_LANGUAGES.get(source.rpartition(".")[2], type_by_name)
+    return _TYPES_BY_SUFFIX.get(source.rpartition(".")[2], type_by_name)

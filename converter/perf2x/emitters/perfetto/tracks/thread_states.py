@@ -250,15 +250,16 @@ def thread_name_packets(profile: Profile) -> Iterator[bytes]:
     if profile.samples.time is None or not is_renamed.any():
         return
     thread = as_int64(ids.row_of_thread[profile.samples.thread])
-    samples = flatnonzero(is_renamed[thread])
-    samples = samples[argsort_small(thread[samples])]
-    thread, comm = thread[samples], as_int64(profile.threads.comm[profile.samples.thread[samples]])
+    sample_rows = flatnonzero(is_renamed[thread])
+    sample_rows = sample_rows[argsort_small(thread[sample_rows])]
+    thread, comm = thread[sample_rows], as_int64(profile.threads.comm[profile.samples.thread[sample_rows]])
     spans = _name_spans(thread, comm)
     thread, comm = thread[spans[:, 0]], comm[spans[:, 0]]
     if not len(spans):
         return
     comms, name_index = unique_inverse(comm)
-    names, bounds = [printable(profile.strings[row]) for row in comms.tolist()], profile.samples.time[samples][spans]
+    names = [printable(profile.strings[row]) for row in comms.tolist()]
+    bounds = profile.samples.time[sample_rows][spans]
     yield sequence_start(profile.meta)
     yield from thread_slices(ids, thread, TrackKind.NAMES, "name", names, bounds, name_index + 1)
 
