@@ -1,8 +1,6 @@
 """Counts everything that a conversion skipped, lost or guessed, by name.
 
 A file that cannot be read raises an error; a record that cannot be read is counted here, and the conversion continues.
-
-Each counter has a description: ``file_cut`` with count 6,657 is "6,657 bytes missing at the end of the file".
 """
 
 import re
@@ -53,9 +51,9 @@ class Diagnostics(Struct):
     def add(self, name: str, advice: str, count: int = 1, where: str = "", severity: Severity | None = None) -> None:
         """Add ``count`` to the counter ``name`` (snake_case).
 
-        ``advice`` says what the user can do, ``where`` says where this occurred. ``severity``: None for the severity
-        in _DESCRIPTIONS, or LOSS for a name that is not listed there. A counter keeps the advice, place and severity of
-        the first call.
+        ``advice`` says what the user can do, ``where`` says where this occurred. ``severity``: by default, the one in
+        _DESCRIPTIONS, or LOSS if the name is not listed there. A counter keeps the advice, place and severity of the
+        first call.
         """
         if count <= 0:
             return
@@ -73,12 +71,12 @@ class Diagnostics(Struct):
         return [count for count in self.counts.values() if count.severity is Severity.LOSS]
 
     def missing_ends(self) -> list[Count]:
-        """Return the counters of damage after which the rest of a recording is missing, with all samples in it."""
+        """Return the counters of damage after which the rest of a recording is missing."""
         return [count for count in self.counts.values() if count.name in ENDS_EARLY]
 
     @contextmanager
     def counted_apart(self) -> Iterator[dict[str, Count]]:
-        """Count what happens inside the block in the yielded mapping, by name of the counter, and not in ``counts``."""
+        """Inside the block, count in the yielded mapping (by name of the counter), and not in ``counts``."""
         counts_before, self.counts = self.counts, {}
         try:
             yield self.counts
@@ -172,8 +170,8 @@ _DESCRIPTIONS = {
 }
 """The description of each counter, by severity and name.
 
-Brackets contain what depends on the count: of ``[is|are]``, a count of one gets the first alternative, and any other
-count the second; ``[s]`` is left out for a count of one.
+Brackets contain what depends on the count: ``[is|are]`` is "is" for a count of one, and "are" for any other; ``[s]`` is
+left out for a count of one.
 """
 
 ENDS_EARLY = frozenset({
@@ -187,7 +185,6 @@ _COMMENT = re.compile(r"perf2x-(\w+):(\d+)")
 
 
 def _declared(name: str) -> tuple[Severity, str]:
-    """Return severity and description of a counter; one that is not listed is a loss, described by its name."""
     found = ((severity, by_name[name]) for severity, by_name in _DESCRIPTIONS.items() if name in by_name)
     return next(found, (Severity.LOSS, name.replace("_", " ")))
 
@@ -200,7 +197,7 @@ def comment(name: str, count: int) -> str:
 def losses_in_comments(comments: Iterable[str]) -> list[tuple[str, int, str]]:
     """Return (name, count, count in words) of each loss that distorts figures, from the comments of a profile.
 
-    In a merged profile, a counter may be in several comments; their counts are added.
+    In a merged profile, several comments may have the same counter; their counts are added.
     """
     counts = Counter[str]()
     for text in comments:
@@ -211,6 +208,5 @@ def losses_in_comments(comments: Iterable[str]) -> list[tuple[str, int, str]]:
 
 
 def _count_in_words(name: str, count: int) -> str:
-    """Return count and description of a counter: ``3 damaged records``."""
     _, description = _declared(name)
     return f"{count:,} {_BRACKETS.sub(lambda found: found[1] or '' if count == 1 else found[2], description)}"

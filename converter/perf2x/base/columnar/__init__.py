@@ -1,7 +1,6 @@
 """Numpy tools that know nothing of perf: tables, rows, distinct values, hashes, strings.
 
-Import the tools below from this package. Tools that few modules need, or that are slow to import, are not listed here:
-import them from their own modules.
+Tools that few modules need, or that are slow to import, are imported from their own modules instead.
 """
 
 from perf2x.base.columnar.arrays import (

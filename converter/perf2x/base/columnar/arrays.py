@@ -1,7 +1,6 @@
 """Array types, the base class of tables, numpy functions that return int64 on every platform, and growable columns.
 
-On 32-bit platforms, functions of numpy such as ``argsort`` and ``bincount`` return int32. The functions of these names
-in this module return int64 on all platforms, so that sums and products of their results do not overflow.
+On 32-bit platforms, numpy's own ``argsort`` and ``bincount`` return int32, whose sums and products may overflow.
 """
 
 from collections.abc import Iterator, Sequence
@@ -45,7 +44,6 @@ class SampleColumns(ColumnTable):
         return self._column("cpu", np.int32(-1))
 
     def _column(self, name: str, absent: np.generic) -> AnyArray:
-        """Return a column; if it is missing, a column in which every value is ``absent``."""
         column = getattr(self, name)
         return np.full(len(self), absent, absent.dtype) if column is None else column
 
@@ -55,10 +53,7 @@ Number = TypeVar("Number", bound=np.generic)
 
 
 def take_rows_of(table: Table, rows: I64 | Bools | slice) -> Table:
-    """Return a table of the given rows, in the given order; a missing column (None) stays missing.
-
-    With a slice, the columns are views; otherwise copies.
-    """
+    """Return a table of the given rows, in the given order; a missing column (None) stays missing."""
     columns = {name: getattr(table, name) for name in table.__struct_fields__}
     return replace(table, **{name: column[rows] for name, column in columns.items() if column is not None})
 
@@ -66,14 +61,13 @@ def take_rows_of(table: Table, rows: I64 | Bools | slice) -> Table:
 def column_type(table_class: type[Struct], column: str) -> Any:
     """Return the numpy scalar type that a table class declares for a column; int64 if it declares AnyArray."""
     declared: Any = _annotation(table_class, column)
-    # the scalar type is innermost: NDArray[int64] from numpy 2.5 on, ndarray[shape, dtype[int64]] before
+    # the scalar type is the innermost argument; how deeply it is nested depends on the version of numpy
     while arguments := get_args(declared):
         declared = arguments[-1]
     return np.int64 if declared is Any else declared
 
 
 def _annotation(table_class: type[Struct], column: str) -> Any:
-    """Return the annotation of a column, from the class itself or the base class that declares it."""
     return next(base.__annotations__[column] for base in table_class.__mro__ if column in base.__annotations__)
 
 
@@ -86,7 +80,6 @@ def no_rows(table_class: type[Table]) -> Table:
 
 
 def _no_values(table_class: type[Struct], column: str) -> Any:
-    """Return an empty column of the declared type: an array, or an instance of a class with a ``joined`` method."""
     join = getattr(_annotation(table_class, column), "joined", None)
     return join(()) if join else np.zeros(0, column_type(table_class, column))
 
@@ -101,9 +94,9 @@ _IS_32_BIT = np.intp is not np.int64
 
 
 def as_intp(numbers: npt.ArrayLike) -> npt.NDArray[np.intp]:
-    """Return whole numbers in numpy's width for indices and counts (intp).
+    """Return whole numbers as intp, numpy's type for indices and counts.
 
-    On 32-bit platforms, larger and smaller numbers become the largest or the smallest int32.
+    On 32-bit platforms, int64 numbers that are out of range are clipped.
     """
     if _IS_32_BIT and (wide := np.asarray(numbers)).dtype == np.int64:
         numbers = wide.clip(_INT32_MIN, _INT32_MAX)
@@ -113,11 +106,7 @@ def as_intp(numbers: npt.ArrayLike) -> npt.NDArray[np.intp]:
 def take(
     values: npt.NDArray[Number], rows: AnyArray, mode: Literal["raise", "clip"] = "raise", axis: int | None = None
 ) -> npt.NDArray[Number]:
-    """Return the values at the given indices: np.take with indices of any integer type, on every platform.
-
-    ``axis``: the axis to index; None: the flattened array. ``mode``: an index out of range raises IndexError, or is
-    clipped to the nearest valid one.
-    """
+    """Do what np.take does, with indices of any integer type."""
     return values.take(as_intp(rows), axis, mode=mode)
 
 
@@ -127,15 +116,12 @@ def repeat(values: npt.ArrayLike, counts: npt.ArrayLike) -> AnyArray:
 
 
 def bincount(values: AnyArray, at_least: int = 0) -> I64:
-    """Return how often each number from 0 on occurs; the result has at least ``at_least`` entries.
-
-    Values 1 3 1 become 0 2 0 1.
-    """
+    """Return how often each number from 0 on occurs, in at least ``at_least`` entries: 1 3 1 becomes 0 2 0 1."""
     return np.bincount(as_intp(values), minlength=at_least).astype(np.int64, copy=False)
 
 
 def arange(*bounds: int) -> I64:
-    """Do what np.arange does, for int64: ``arange(stop)``, ``arange(start, stop)`` or ``arange(start, stop, step)``."""
+    """Do what np.arange does, for int64."""
     return np.arange(*bounds, dtype=np.int64)
 
 
@@ -160,17 +146,17 @@ def trues(shape: int | tuple[int, ...]) -> Bools:
 
 
 def as_int64(values: npt.ArrayLike) -> I64:
-    """Return a copy of numbers as int64; numbers of an array that are out of range wrap around."""
+    """Return a copy of numbers as int64. Numbers of an array that are out of range wrap around."""
     return np.array(values, np.int64)
 
 
 def as_int32(values: npt.ArrayLike) -> I32:
-    """Return a copy of numbers as int32; numbers of an array that are out of range wrap around."""
+    """Do what ``as_int64`` does, for int32."""
     return np.array(values, np.int32)
 
 
 def as_uint64(values: npt.ArrayLike) -> U64:
-    """Return a copy of numbers as uint64; negative numbers of an array wrap around."""
+    """Do what ``as_int64`` does, for uint64."""
     return np.array(values, np.uint64)
 
 
@@ -180,7 +166,7 @@ def flatnonzero(values: AnyArray) -> I64:
 
 
 def searchsorted(values: AnyArray, targets: npt.ArrayLike, side: Literal["left", "right"] = "left") -> I64:
-    """Return for each target the index at which to insert it into the ascending values, as np.searchsorted does."""
+    """Return for each target the index at which to insert it into the ascending values."""
     return values.searchsorted(targets, side).astype(np.int64, copy=False)
 
 
@@ -190,7 +176,7 @@ def argsort(values: AnyArray) -> I64:
 
 
 def lexsort(columns: Sequence[AnyArray]) -> I64:
-    """Return (n,) the indices that sort rows stably by their columns, the last one being the primary key."""
+    """Return (n,) the indices that sort rows stably by their columns. The last column is the primary key."""
     return np.lexsort(columns).astype(np.int64, copy=False)
 
 
@@ -216,10 +202,10 @@ def sum_at(groups: AnyArray, values: AnyArray, count: int) -> AnyArray:
 
 
 def new_row_numbers(is_kept: Bools) -> I32:
-    """Return (n + 1,) int32: each row's number after rows were removed, −1 for a removed row; and −1 at the end.
+    """Return (n + 1,) int32: the new number of each row after rows were removed, −1 for a removed row.
 
-    True False True becomes 0 −1 1 −1. So ``new_row_numbers(is_kept)[rows]`` translates references to rows; the last
-    entry translates −1, which refers to no row, to −1.
+    The last entry is −1, so that ``new_row_numbers(is_kept)[rows]`` translates −1, which refers to no row, to −1. For
+    example, True False True becomes 0 −1 1 −1.
     """
     return np.append(np.where(is_kept, cumsum(is_kept) - 1, -1), -1).astype(np.int32)
 
@@ -228,7 +214,7 @@ def begins_run(*columns: AnyArray) -> Bools:
     """Return (n,) bool: whether a row differs in any column from the row before it; True for the first row."""
     first, *others = columns
     begins = np.ones(len(first), np.bool_)
-    np.not_equal(first[1:], first[:-1], out=begins[1:])  # in place: there may be a row for each address of a file
+    np.not_equal(first[1:], first[:-1], out=begins[1:])  # in place: columns may be very long
     for column in others:
         begins[1:] |= column[1:] != column[:-1]
     return begins
@@ -247,10 +233,9 @@ def chain_ends(next_row: I64) -> I64:
         row         0 1 2 3
         next_row    1 3 2 3        the chains 0 → 1 → 3, and 2 alone
         result      3 3 2 3
-
-    Each iteration replaces every row's target by the target's own target, which doubles the distance.
     """
     target = next_row
+    # each iteration doubles the distance from a row to its target
     while (twice_as_far := target[target]).tobytes() != target.tobytes():
         target = twice_as_far
     return target
@@ -281,10 +266,7 @@ def narrow(values: AnyArray) -> AnyArray:
 
 
 class GrowableColumns:
-    """Equally long columns of one dtype, in one buffer; a full buffer is replaced by one that is four times as long.
-
-    So the average cost of appending a row does not depend on the number of rows.
-    """
+    """Equally long columns of one dtype, to which rows are appended."""
 
     def __init__(self, dtype: npt.DTypeLike, columns: int = 1) -> None:
         self._buffer = np.zeros((columns, 1024), dtype)
@@ -298,7 +280,7 @@ class GrowableColumns:
         count = max(len(column) for column in columns if not isinstance(column, int))
         end = self._used + count
         if end > self._buffer.shape[1]:
-            # Pages that were never written to use no memory, so growing by a large factor costs nothing.
+            # pages that were never written to use no memory, so a large factor costs nothing
             grown = np.empty((len(self._buffer), max(end, 4 * self._buffer.shape[1])), self._buffer.dtype)
             grown[:, : self._used] = self.matrix()
             self._buffer = grown
@@ -311,7 +293,7 @@ class GrowableColumns:
         self._used = min(self._used, rows)
 
     def columns(self) -> Sequence[AnyArray]:
-        """Return each column as a writable (rows,) view; ``extend`` may replace the buffer, and so detach the view."""
+        """Return each column as a writable (rows,) view; the next ``extend`` may replace the array behind the views."""
         return list(self.matrix())
 
     def matrix(self) -> AnyArray:

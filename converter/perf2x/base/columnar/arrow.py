@@ -1,9 +1,8 @@
 """Hands columns to pyarrow, polars, pandas and others through the Arrow PyCapsule interface.
 
-pyarrow, or polars if pyarrow is not installed, builds the C structures of that interface. Code in Python could not do
-so safely: a consumer releases the structures whenever Python frees the object that holds them, even while an exception
-propagates. A release callback in Python would then replace that exception by a SystemError, or make Arrow abort the
-process.
+pyarrow, or polars if pyarrow is not installed, builds the C structures of that interface. Python code could not do so
+safely: its release callback may run while an exception propagates, and then replaces that exception by a SystemError,
+or makes Arrow abort the process.
 """
 
 from collections.abc import Mapping
@@ -17,9 +16,9 @@ import numpy.typing as npt
 from perf2x.base.columnar.dictionary_column import DictionaryColumn
 
 _MAX_CHARACTERS = 2**29
-"""Maximum number of characters, in all distinct strings of a column together, for Arrow's type ``string``.
+"""Maximum number of characters in all distinct strings of a column that is of Arrow's type ``string``.
 
-Its offsets have 32 bits, and a character takes up to four bytes. Longer columns are of type ``large_string``.
+Its offsets have 32 bits, and a character takes up to four bytes. Columns with more are of type ``large_string``.
 """
 
 Numbers = (
@@ -38,9 +37,8 @@ Strings = DictionaryColumn[str]
 class ArrowTable:
     """A table for any reader of the Arrow PyCapsule interface: ``pyarrow.table(t)``, ``polars.DataFrame(t)``.
 
-    Strings are dictionary-encoded (categories in polars and pandas), numbers keep their types, nothing is null. The
-    table can be read any number of times. Reading raises ImportError if neither pyarrow (``pip install
-    'perf2x[arrow]'``) nor polars is installed.
+    Strings are dictionary-encoded (categories in polars and pandas), numbers keep their types, nothing is null. Reading
+    raises ImportError if neither pyarrow nor polars is installed.
     """
 
     __slots__ = ("_columns",)
@@ -71,7 +69,6 @@ def is_installed(module: str) -> bool:
 
 
 def _to_pyarrow(columns: Mapping[str, Numbers | Strings]) -> Any:
-    """Make a pyarrow.Table; numbers are not copied, apart from booleans, of which Arrow packs eight into a byte."""
     pyarrow = import_module("pyarrow")
 
     def to_column(values: Numbers | Strings) -> Any:
@@ -86,7 +83,6 @@ def _to_pyarrow(columns: Mapping[str, Numbers | Strings]) -> Any:
 
 
 def _to_polars(columns: Mapping[str, Numbers | Strings]) -> Any:
-    """Make a polars.DataFrame."""
     if not is_installed("polars"):
         raise ImportError("Arrow tables need pyarrow or polars; neither is installed: pip install 'perf2x[arrow]'")
     polars = import_module("polars")

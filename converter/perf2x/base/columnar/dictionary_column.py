@@ -1,7 +1,4 @@
-"""Columns of strings with many equal values: names of programs and files, build ids.
-
-A string is a str or a bytes object; all strings of a column have the same type.
-"""
+"""Columns of strings (str or bytes) with many equal values: names of programs and files, build ids."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar, overload
@@ -16,10 +13,7 @@ Other = TypeVar("Other", str, bytes)
 
 
 class StringInterner(dict[T, int]):
-    """Numbers strings from 0 in the order of first use.
-
-    ``interner[string]`` is the string's number; a string that is new is added.
-    """
+    """Numbers strings from 0 in the order of first use: ``interner[string]`` adds a string that is new."""
 
     def __missing__(self, string: T) -> int:
         self[string] = number = len(self)
@@ -37,8 +31,7 @@ class StringInterner(dict[T, int]):
 class DictionaryColumn(Struct, Generic[T], frozen=True, eq=False):
     """A column of ``n`` strings: row i is ``distinct[indices[i]]``.
 
-    ``distinct`` has each string once, and may have strings that no row uses. Thus a function of a string, such as a
-    test in `which`, is called once for each distinct string, however many rows there are.
+    ``distinct`` has each string once, and may have strings that no row uses.
     """
 
     indices: I32
@@ -74,7 +67,7 @@ class DictionaryColumn(Struct, Generic[T], frozen=True, eq=False):
         return DictionaryColumn(indices, self.distinct) if isinstance(indices, np.ndarray) else self.distinct[indices]
 
     def which(self, test: Callable[[T], object]) -> Bools:
-        """Return (n,) bool: whether ``test`` holds for the string of each row."""
+        """Return (n,) bool: whether ``test`` holds for each row; it is called once for each distinct string."""
         return np.array([bool(test(string)) for string in self.distinct], np.bool_)[self.indices]
 
     def mapped(self, function: Callable[[T], Other]) -> "DictionaryColumn[Other]":

@@ -1,7 +1,7 @@
 """A cache of recent lookups in a fixed amount of memory, direct-mapped: each key can be in one slot only.
 
-So a batch of lookups takes a few array operations. The slot of a key is determined by its hash. For example, with keys
-7 and 4 in the cache::
+So a batch of lookups takes a few array operations. The hash of a key determines its slot. For example, with keys 7 and
+4 in the cache::
 
     slot           0      1      2             look up 7, whose slot is 1: cached
     cached key     ·      7      4             look up 9, whose slot is 2: computed; then 9 replaces 4
@@ -14,18 +14,16 @@ import numpy as np
 from perf2x.base.columnar.arrays import I64, U64, Bools, flatnonzero, take
 
 _FACTORS = tuple(np.uint64(odd) for odd in (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F))
-"""A factor for each column of keys: an odd number without a pattern, so that every bit of a key affects the upper bits
-of the product (Fibonacci hashing); these select the slot.
-"""
+"""A factor for each column of keys, as in Fibonacci hashing: every bit of a key affects the product's upper bits."""
 # Marks an empty slot, in the first column of its key.
 _EMPTY = -2
 
 
 class DirectMappedCache:
-    """Remembers the int64 answer, the result of a lookup, for each of the latest keys.
+    """Remembers the results of the latest lookups, called answers: an int64 number for each key.
 
-    A key is a row of one or two int64 columns, and must not have −2 (_EMPTY) in the first column. There are ``2 **
-    bits`` slots.
+    A key is a row of one or two int64 columns, the first of which must not have −2 (_EMPTY). There are ``2 ** bits``
+    slots.
     """
 
     def __init__(self, columns: int = 1, bits: int = 16) -> None:
@@ -36,10 +34,8 @@ class DirectMappedCache:
     def answers(self, compute: Callable[[I64], I64], *columns: I64) -> I64:
         """Return (n,) int64: the answer for each row of the columns, whose values are its key.
 
-        ``compute(rows)`` returns the answers for some rows, which are given as indices. It is called at most twice.
-        Of the rows whose keys are not cached, the first call gets one row for each slot. The second call gets the rows
-        whose key differs from that of the row chosen for their slot. Usually all rows of a slot have the same key, so
-        few are left for the second call.
+        ``compute(rows)`` returns the answers for the rows with these indices. It is called at most twice: for one
+        uncached row of each slot, and then for rows with other keys in these slots.
         """
         result, is_cached = self.cached(*columns)
         missed = flatnonzero(~is_cached)
@@ -74,7 +70,6 @@ class DirectMappedCache:
             table[slots] = column
 
     def _slots(self, columns: Sequence[I64]) -> I64:
-        """Return (n,) int64: the slot of each row's key."""
         hashes: U64 = columns[0].view(np.uint64) * _FACTORS[0]
         for factor, column in zip(_FACTORS[1:], columns[1:], strict=False):
             hashes += column.view(np.uint64) * factor

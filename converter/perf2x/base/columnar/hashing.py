@@ -1,12 +1,12 @@
 """Hashes of rows of numbers, of equal or different lengths, resistant to deliberate collisions.
 
 Rows with equal hashes are probably, but not certainly, equal; callers compare the rows. The weights of the hash
-function are drawn at random when a process starts, so that nobody can write a file whose rows collide. Forked processes
-inherit the weights; every other process has its own weights, so no output may depend on a hash.
+function are drawn at random when a process starts, so that a file cannot have many rows that collide, unless they are
+very long (`hash_rows`). A forked process inherits the weights; any other process has its own. So no output may depend
+on a hash, apart from that of `identity_of`.
 
-Dictionaries whose keys are numbers from a file must use `salted_key` of the number as the key: CPython hashes an
-integer to itself, so a file could choose numbers that all fall into the same slots, and n lookups would take time
-proportional to n². Hashes of bytes, on the other hand, are salted in each process.
+Dictionaries whose keys are numbers from a file must use `salted_key`. CPython's hash of an integer is no secret, so a
+file could choose numbers that all fall into the same slots, and n lookups would take time proportional to n².
 """
 
 import os
@@ -29,14 +29,14 @@ def salted_key(number: int) -> bytes:
 
 
 def numbers_from_keys(keys: Iterable[bytes]) -> U64:
-    """Return (n,) uint64: the numbers from which `salted_key` made these keys, in the same order."""
+    """Return (n,) uint64: the numbers from which `salted_key` made these keys."""
     return np.frombuffer(b"".join(keys), "<u8").astype(np.uint64)
 
 
-_GOLDEN_RATIO = 0x9E3779B97F4A7C15  # 2⁶⁴ divided by the golden ratio: an odd number whose bits have no pattern
+_GOLDEN_RATIO = 0x9E3779B97F4A7C15  # 2⁶⁴ divided by the golden ratio
 # Maximum number of words that `hash_rows` hashes together, unless a single row is longer.
 _WORDS_AT_ONCE = 1 << 18
-# Up to this many words, as in small recordings, a shorter table of powers is used, which takes no time to build.
+# Up to this many words, `hash_rows` uses a shorter table of powers, which takes hardly any time to build.
 _FEW_WORDS = 1 << 14
 _HALF = np.uint64(32)
 # Number of random bytes from which weights are derived: three words of 8 bytes, and 32 for the key of `digests`.
@@ -107,10 +107,9 @@ def hash_columns(*columns: U64 | I64) -> U64:
 def hash_rows(words: AnyArray, starts: I64, lengths: I64) -> U64:
     """Return (n,) uint64: the hash of each row of words, row i being ``words[starts[i] : starts[i] + lengths[i]]``.
 
-    A hash is made from the value of a polynomial, whose coefficients are the words of the row, at the secret number r =
-    ``Weights.base``. All rows are laid end to end, so that one table of powers of r serves all of them; so the sum of
-    each row is too large by the power at which the row begins, and is divided by that power. Everything is modulo 2⁶⁴,
-    where every odd number has an inverse. For two rows, [a b c] and [d e]::
+    A hash is made from the value of a polynomial at the secret number r = ``Weights.base``; its coefficients are the
+    scrambled words of the row. All rows are laid end to end and share one table of the powers of r. So the sum of a row
+    is divided by the power at which the row begins. Everything is modulo 2⁶⁴. For two rows, [a b c] and [d e]::
 
         words                   a     b     c   |   d     e
         multiplied by           1     r     r²  |   r³    r⁴
@@ -118,7 +117,7 @@ def hash_rows(words: AnyArray, starts: I64, lengths: I64) -> U64:
         divided by 1 or r³      a + br + cr²    |   d + er
 
     Long rows can be made to collide whatever r is: thousands of words, of two values that alternate as in the
-    Thue–Morse sequence. Callers that look up rows by their hash must stay fast when rows collide.
+    Thue–Morse sequence. So callers must stay fast when rows collide.
     """
     if sum_of(lengths) > _WORDS_AT_ONCE and len(lengths) > 1:
         runs = row_batches(lengths, _WORDS_AT_ONCE)
@@ -127,7 +126,7 @@ def hash_rows(words: AnyArray, starts: I64, lengths: I64) -> U64:
 
 
 def digests(rows: Iterable[bytes]) -> list[bytes]:
-    """Return a keyed 16-byte digest of each row; a collision of different rows is too improbable to consider.
+    """Return a keyed 16-byte digest of each row; a collision is too improbable to consider.
 
     Slow: one Python call per row.
     """
@@ -137,14 +136,13 @@ def digests(rows: Iterable[bytes]) -> list[bytes]:
 
 
 def _scrambled(words: U64) -> U64:
-    """Replace each word by one that nobody can predict; different words stay different. Returns a new array."""
+    """Replace each word by one that nobody can predict; different words stay different."""
     scrambled: U64 = words * _weights.word_factor
     scrambled ^= scrambled >> _HALF
     return scrambled
 
 
 def _hash_rows(words: AnyArray, starts: I64, lengths: I64) -> U64:
-    """Do what `hash_rows` does, for all rows at once; see the example there."""
     terms = _scrambled(end_to_end(words, starts, lengths).astype(np.uint64, copy=False))
     # two lengths of the tables of powers, so that nearly all calls find their table in the cache
     least_powers = _WORDS_AT_ONCE if len(terms) > _FEW_WORDS else _FEW_WORDS
@@ -157,13 +155,13 @@ def _hash_rows(words: AnyArray, starts: I64, lengths: I64) -> U64:
     offsets = offsets_of(lengths)
     hashes: U64 = np.diff(take(running_sums, offsets))
     hashes *= take(inverse_powers, offsets[:-1])
-    hashes += lengths.astype(np.uint64)  # so that rows differ that differ only in zeros at the end
+    hashes += lengths.astype(np.uint64)  # tells apart rows that differ only in zeros at the end
     return mix(hashes)
 
 
 @cache
 def _powers_and_inverses(base: int, bits: int) -> tuple[U64, U64]:
-    """Return the first 2^``bits`` powers of r = ``base`` and of its inverse: (r⁰, r¹, …) and (r⁰, r⁻¹, …)."""
+    # every odd number has an inverse modulo 2⁶⁴
     return _powers_of(base, bits), _powers_of(pow(base, -1, 1 << 64), bits)
 
 

@@ -1,7 +1,6 @@
 """Interners: they give equal strings, rows or lists the same number, even if these arrive in different batches.
 
-The docstring of `perf2x.base.columnar.unique` explains when an interner is the right tool. `prefix_tree`, too, numbers
-lists: it makes a tree of stacks.
+`perf2x.base.columnar.unique` explains when to use one. `prefix_tree` makes a tree of lists, such as stacks.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -39,21 +38,20 @@ _MIN_RATIO = 4
 class HashIndex:
     """Numbers distinct rows by their hash; exact, because the caller compares rows whose hashes are equal.
 
-    The index consists of 64-bit words. The upper half of a word is the upper half of a hash, which alone is compared
-    and called the hash below; the lower half is the number of the first row with that hash. Words are sorted, in a few
-    runs: the words of a batch become a new run, and runs of similar length are merged, so that a word is moved only a
-    few times. With "hash·number" for a word::
+    The index is a set of 64-bit words. The upper half of a word is the upper half of a hash; below, "hash" means this
+    half alone. The lower half of a word is the number of the first row with that hash. Words are in a few sorted runs.
+    Each batch adds a run, and runs of similar length are merged, so that a word is moved only a few times. With
+    "hash·number" for a word::
 
         runs    | 1·0  4·2  7·1 |   | 3·3 |        a row with hash 4 is row 2, if the two are equal
                                                    a row with hash 5 is new
 
-    A row whose hash is that of a different row is numbered by a dictionary of digests instead. This happens by chance
-    to one row in thousands. Even if a file were made so that all rows collide, a row would take only the time of one
-    digest.
+    A row whose hash is that of a different row is numbered by a dictionary of digests instead. By chance, this happens
+    rarely. If a file is made so that all rows collide, each row takes the time of one digest.
     """
 
     def __init__(self) -> None:
-        self._count = 0  # distinct rows so far
+        self._count = 0
         self._runs: list[U64] = []
         self._by_digest: dict[bytes, int] = {}
 
@@ -71,11 +69,10 @@ class HashIndex:
 
         The caller has the rows, and refers to them by their index in the batch. ``equal(rows, numbers)`` returns
         whether each row equals the stored row with that number. ``add(rows)`` stores new rows, which get the next
-        numbers in the given order: the batch's order, but rows whose hashes collide come last. ``contents(rows)``
-        returns bytes that identify each row.
+        numbers in the given order. ``contents(rows)`` returns bytes that identify each row.
         """
         upper_halves = hashes >> _HALF
-        first, group = group_rows([upper_halves])  # the first row with each hash; the group of each row
+        first, group = group_rows([upper_halves])
         group_numbers = self._find(upper_halves[first])
         new_groups = flatnonzero(group_numbers < 0)
         is_new = falses(len(hashes))
@@ -92,7 +89,7 @@ class HashIndex:
         return numbers
 
     def _find(self, upper_halves: U64) -> I64:
-        """Return (n,) int64: the number stored for the upper half of each hash, −1 if there is none."""
+        """Return (n,) int64: the number stored for each upper half of a hash, −1 if there is none."""
         numbers = np.full(len(upper_halves), -1, np.int64)
         for run in self._runs:
             words = take(run, searchsorted(run, upper_halves << _HALF), "clip")
@@ -101,16 +98,15 @@ class HashIndex:
         return numbers
 
     def _insert(self, words: U64) -> None:
-        """Add words, in any order, as a new run, and merge it with the runs before it that are not much longer."""
         if not len(words):
             return
         self._runs.append(words)
+        # merge the new run with runs before it that are not much longer
         while len(self._runs) > 1 and len(self._runs[-2]) < _MIN_RATIO * len(self._runs[-1]):
             self._runs[-2:] = [np.concatenate(self._runs[-2:])]
         self._runs[-1].sort()
 
     def _add(self, rows: I64, add: Callable[[I64], None]) -> None:
-        """Let the caller store new rows, and count them."""
         if len(rows):
             add(rows)
             self._count += len(rows)
@@ -118,7 +114,6 @@ class HashIndex:
     def _number_by_digest(
         self, rows: I64, add: Callable[[I64], None], contents: Callable[[I64], Iterable[bytes]]
     ) -> list[int]:
-        """Return the numbers of rows whose hashes are those of different rows; store those that are new."""
         numbers: list[int] = []
         new_rows: list[int] = []
         for row, digest in zip(rows.tolist(), digests(contents(rows)), strict=True):
@@ -138,7 +133,6 @@ class StringTableBuilder(StringInterner[str]):
 
 
 def _columns_equal(columns: Sequence[I64], rows: I64, other_columns: Sequence[I64], other_rows: I64) -> Bools:
-    """Return (n,) bool: whether row ``rows[i]`` of a table equals row ``other_rows[i]`` of another, in all columns."""
     is_equal = trues(len(rows))
     for column, other_column in zip(columns, other_columns, strict=True):
         is_equal &= column[rows] == other_column[other_rows]
@@ -146,21 +140,19 @@ def _columns_equal(columns: Sequence[I64], rows: I64, other_columns: Sequence[I6
 
 
 def _row_bytes(columns: Sequence[I64], rows: I64) -> Iterator[bytes]:
-    """Yield the bytes of each of the given rows."""
     return (row.tobytes() for row in np.stack([column[rows] for column in columns], axis=1))
 
 
 def _span_bytes(words: AnyArray, starts: I64, lengths: I64, columns: Sequence[I64], rows: I64) -> Iterator[bytes]:
-    """Yield the bytes of each of the given rows: its values in the columns, then its words."""
     heads: Iterable[bytes] = _row_bytes(columns, rows) if columns else repeat(b"")
     spans = zip(starts[rows].tolist(), lengths[rows].tolist(), strict=True)
     return (head + words[start : start + length].tobytes() for head, (start, length) in zip(heads, spans, strict=False))
 
 
 class RowInterner:
-    """Numbers distinct rows of int64 columns that arrive batch by batch, from 0.
+    """Numbers distinct rows of int64 columns that arrive batch by batch, from 0 in order of arrival.
 
-    Later batches do not change a number. Within a batch, the order depends on hashes, which differ between processes.
+    Within a batch, rows whose hash is that of a different row come last.
     """
 
     def __init__(self, columns: int) -> None:
@@ -187,10 +179,9 @@ class RowInterner:
 
 
 class ListInterner:
-    """Numbers distinct lists of words, such as callchains, from 0; like `RowInterner`, in no certain order.
+    """Numbers distinct lists of words, such as callchains, from 0, in the same order as `RowInterner`.
 
-    ``columns`` is the number of further int64 columns: a row consists of a list and a value in each of these columns.
-    Two rows are equal if their lists and all these values are equal.
+    A row consists of a list and a value in each of ``columns`` further int64 columns.
     """
 
     def __init__(self, dtype: npt.DTypeLike = np.uint64, columns: int = 0) -> None:
@@ -250,7 +241,6 @@ class ListInterner:
 def _rows_equal(
     words: AnyArray, starts: I64, lengths: I64, other_words: AnyArray, other_starts: I64, other_lengths: I64
 ) -> Bools:
-    """Return (n,) bool: whether each row of ``words`` equals the corresponding row of ``other_words``."""
     is_equal: Bools = lengths == other_lengths
     if not is_equal.all():  # compare only rows of equal length
         rows = flatnonzero(is_equal)
@@ -263,21 +253,21 @@ def _rows_equal(
 
 
 def prefix_tree(rows: ListArray, innermost_first: bool = False) -> tuple[I32, I32, I32]:
-    """Build the tree of all prefixes of rows of item numbers, such as stacks, whose prefixes begin at the root.
+    """Build the tree of all prefixes of rows of item numbers, such as stacks.
 
     Returns three arrays: (nodes,) int32 the parent of each node, −1 at a root; (nodes,) int32 the item of each node;
-    and (rows,) int32 the node at which each row ends, −1 for an empty row. ``innermost_first``: the last item of a row
-    is at its root; otherwise the first.
+    and (rows,) int32 the node at which each row ends, −1 for an empty row. The root is the last item of a row if
+    ``innermost_first``, otherwise the first.
 
-    Nodes are numbered level by level, so that a parent always has a smaller number than its children. In this example,
-    a node is written as (parent, item)::
+    Nodes are numbered level by level, so that a parent has a smaller number than its children. Here, a node is written
+    as (parent, item)::
 
         rows   a b c        nodes   0: (−1, a)   1: (0, b)   2: (0, d)   3: (1, c)
                a d          rows end at nodes 3 and 2
     """
     lengths = rows.lengths
     root_index, step = (rows.offsets[1:] - 1, -1) if innermost_first else (rows.offsets[:-1], 1)
-    order = argsort_small(lengths)[::-1]  # longest first, so that the rows that reach a depth are always the first ones
+    order = argsort_small(lengths)[::-1]  # longest first: rows that reach a depth are in front
     root_index = take(root_index, order)
     reaching = (len(rows) - cumsum(bincount(lengths))).tolist()  # how many rows have an item at depth 0, 1, …; then 0
     item_bits = int(rows.values.max(initial=0)).bit_length()
@@ -287,7 +277,6 @@ def prefix_tree(rows: ListArray, innermost_first: bool = False) -> tuple[I32, I3
     level_start, node_count = -1, 0  # so that the parent of a root is −1 + 0
     for depth, (count, going_on) in enumerate(pairwise(reaching)):
         parent, item = node_in_level[:count], rows.values[root_index[:count] + step * depth].astype(np.int64)
-        # rows with the same parent and item have the same node
         first, node_in_level = group_pairs(parent, item, len(parents[-1]), item_bits)
         parents.append((level_start + parent[first]).astype(np.int32))
         items.append(item[first].astype(np.int32))

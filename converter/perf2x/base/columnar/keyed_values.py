@@ -26,7 +26,7 @@ class KeyNumbers:
 
     def __init__(self, keys: AnyArray, numbers: AnyArray | None = None) -> None:
         self._keys = keys
-        # (1,) the first key minus 1, which wraps around for an unsigned 0; (0,) if there are no keys
+        # the first key − 1, as an array of one number; an unsigned 0 wraps around
         self._before_first = keys[:1] - keys.dtype.type(1)
         self._numbers = arange(len(keys)) if numbers is None else numbers
         self._missing = self._numbers.dtype.type(-1)
@@ -48,8 +48,7 @@ class KeyNumbers:
     def _table_index(self, keys: AnyArray) -> I64:
         """Return (n,) int64: each key's index in the table.
 
-        That of a key below the first or above the last one is out of range: `of` clips it to the table's first or last
-        entry, which is −1.
+        The index of an unknown key may be out of range; `of` clips it to the table's first or last entry.
         """
         # an unsigned key below the first one wraps around to a large number, which is negative as int64
         index: I64 = (keys - self._before_first).view(np.int64)
@@ -60,7 +59,7 @@ class KeyedValues:
     """The values that keys take over time, by sequence number; immutable.
 
     Keys are numbered from 0 in ascending order. A key's number and a sequence number, which must be below 2**32, are
-    packed into one int64, so that a lookup is one search in sorted numbers.
+    packed into one int64, so that a lookup is one search.
     """
 
     def __init__(self, key: I64, sequence: I64, value: I64) -> None:
@@ -71,7 +70,7 @@ class KeyedValues:
         keys, number = unique_inverse(key)
         self._numbers = KeyNumbers(keys)
         order = argsort_rows([number, sequence])
-        # the first row is found for unknown keys, and for the smallest key before its first value
+        # an added first row, which lookups find for unknown keys, and for the smallest key before its first value
         self._packed = np.append(np.int64(_LESS_THAN_ANY), (number << 32 | sequence)[order])
         self._values = np.append(np.int64(-1), value[order])
 
@@ -93,7 +92,7 @@ class KeyedValues:
         values, packed = np.append(np.int64(-1), self._values[low:high]), self._packed[low:high]
         extremes = np.array([sequence.min(initial=0), sequence.max(initial=0)], np.int64) | number << 32
         first, last = searchsorted(packed, extremes, "right").tolist()
-        if first == last:  # the usual case: the value is the same at all these sequence numbers
+        if first == last:  # the usual case: the key has no other value up to the last of these
             return np.full(len(sequence), values[first], np.int64)
         return take(values, searchsorted(packed, number << 32 | sequence, "right"))
 
@@ -105,9 +104,8 @@ FOREVER = np.uint64(2**64 - 1)
 class KeyedTimes:
     """Looks up the times of a key, such as the times at which a process called exec.
 
-    A time needs 64 bits, so a key's number and a time do not fit into one int64. Therefore a time is replaced by its
-    rank among all distinct times, and the two are packed as key number × (number of distinct times + 1) + rank. There
-    is one rank more than times, because lookups also search for times after the last one.
+    A key's number and a 64-bit time do not fit into one int64. So a time is replaced by its rank among all distinct
+    times, and the two are packed as key number × (number of distinct times + 1) + rank.
     """
 
     def __init__(self, key: I32, time: U64) -> None:
@@ -115,6 +113,7 @@ class KeyedTimes:
         keys, number = unique_inverse(key.astype(np.int64))
         self._numbers = KeyNumbers(keys)
         self._times, rank = unique_inverse(time)
+        # + 1, because lookups also search for times after the last one
         self._packed = np.sort(number * (len(self._times) + 1) + rank)
 
     def has_time_between(self, key: I32, low: U64, high: U64) -> Bools:
@@ -125,15 +124,14 @@ class KeyedTimes:
     def first_after(self, key: I32, time: U64) -> U64:
         """Return (n,) uint64: each key's first time after ``time``, FOREVER if the key has none."""
         result = np.full(len(key), FOREVER, np.uint64)
-        # the maximum, because the last time of 64 bits plus 1 wraps around to 0; ``result`` is still FOREVER everywhere
+        # the maximum, because the largest time plus 1 wraps around to 0; ``result`` is FOREVER everywhere so far
         begin, end = self._rows_between(key, np.maximum(time, time + np.uint64(1)), result)
         has_any = flatnonzero(end > begin)
         result[has_any] = self._times[self._packed[begin[has_any]] % (len(self._times) + 1)]
         return result
 
     def _rows_between(self, key: I32, low: U64, high: U64) -> tuple[I64, I64]:
-        """Return the first packed row of each key from ``low`` on, and the row after the last one up to ``high``."""
-        # an unknown key has the number −1, so what is searched for is less than all packed rows
+        # an unknown key has the number −1, so that its range lies before all packed rows
         base = self._numbers.of(key.astype(np.int64)) * (len(self._times) + 1)
         begin = searchsorted(self._packed, base + searchsorted(self._times, low))
         return begin, searchsorted(self._packed, base + searchsorted(self._times, high, "right"))

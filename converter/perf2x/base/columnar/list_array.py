@@ -1,4 +1,4 @@
-"""List arrays: rows of different lengths as two arrays. All index arithmetic on them is in this module.
+"""List arrays: rows of different lengths as two arrays.
 
 ::
 
@@ -6,8 +6,7 @@
     values     a b c        d e          all rows concatenated
     offsets    0     3 3        5        row i is values[offsets[i] : offsets[i + 1]]
 
-Many functions take rows in a more general form, as ``starts`` and ``lengths`` (n,) of slices of an array: these rows
-may overlap, and need not be in order.
+Where functions take rows as ``starts`` and ``lengths`` (n,), the rows may overlap, and need not be in order.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -79,7 +78,6 @@ class ListArray(Frozen):
         number = np.dtype(dtype)
         offsets_in_row = arange(number.itemsize) + offset
         is_inside = offsets_in_row < self.lengths[rows, None]
-        # bytes beyond a row's end are read from an added zero, whose index is len(self.values)
         padded = np.append(self.values, np.uint8(0))
         index = np.where(is_inside, self.offsets[:-1][rows, None] + offsets_in_row, len(self.values))
         return padded[index].astype(np.uint8).reshape(-1).view(number)
@@ -132,8 +130,6 @@ def ranges(starts: I64, lengths: I64) -> I64:
 
         starts   10   40        lengths   3   2
         result   10 11 12 40 41
-
-    As indices, these numbers select the values of the rows.
     """
     if not lengths.all():
         not_empty = flatnonzero(lengths)
@@ -165,10 +161,10 @@ def row_numbers(lengths: I64) -> I64:
 
 
 def row_batches(lengths: I64, limit: int) -> Iterator[I64]:
-    """Divide rows of these lengths into runs with about ``limit`` values, so that work on a run stays in the CPU cache.
+    """Divide rows of these lengths into runs of about ``limit`` values, so that work on a run stays in the CPU cache.
 
-    Yields the row numbers of each run. A row counts as one value more than it has, so that a run of empty rows is
-    limited, too::
+    Yields the row numbers of each run. A row counts as one value more than it has, which also limits runs of empty
+    rows::
 
         lengths   2 3 4 0 9      limit 8
         runs      0 1 | 2 3 | 4
@@ -180,9 +176,9 @@ def row_batches(lengths: I64, limit: int) -> Iterator[I64]:
 
 
 def argsort_small(numbers: I64) -> I64:
-    """Return the indices that sort nonnegative numbers stably, such as lengths or depths.
+    """Return the indices that sort nonnegative numbers stably.
 
-    If all are below 2¹⁶, this is fast: numpy sorts 16-bit numbers by radix sort.
+    This is fast if all are below 2¹⁶: numpy sorts 16-bit numbers by radix sort.
     """
     return argsort(numbers.astype(np.uint16) if numbers.max(initial=0) < 1 << 16 else numbers)
 
@@ -196,7 +192,7 @@ def join_columns(parts: Sequence[Any]) -> Any:
 
 
 def join_tables(tables: Sequence[Table]) -> Table:
-    """Concatenate tables of the same class, all of which must lack the same columns, if any."""
+    """Concatenate tables of the same class, column by column, as `join_columns` does."""
     names = tables[0].__struct_fields__
     return type(tables[0])(**{name: join_columns([getattr(table, name) for table in tables]) for name in names})
 

@@ -1,7 +1,6 @@
-"""Parses columns of large texts, a row a line: hexadecimal numbers, and runs of equal strings (/proc/kallsyms).
+"""Parses columns of large texts with one row on each line, such as /proc/kallsyms.
 
-Eight letters are read as one 64-bit number, a word, and all words of a column are processed together. Operations on a
-word act on its eight bytes side by side, as far as nothing carries from one byte into the next.
+Eight letters are read as one 64-bit number, a word. Operations on a word act on all its bytes at once.
 """
 
 import numpy as np
@@ -13,17 +12,17 @@ _ONES = 0x0101010101010101
 
 
 def _words_at(data: bytes, offsets: I64) -> U64:
-    """Return (n,) the eight bytes at each offset as one little-endian number; ``data`` must have all eight."""
-    # a view with a word at every offset; its words overlap, and are not aligned, which numpy allows
+    """Return (n,) the eight bytes at each offset as one little-endian number."""
+    # a view with a word at every offset; the words overlap and are not aligned
     words = np.ndarray((max(len(data) - _WORD_BYTES + 1, 0),), "<u8", data, strides=(1,))
     return words[offsets].astype(np.uint64, copy=False)
 
 
 def hex_numbers(data: bytes, offsets: I64, width: int) -> tuple[U64, Bools]:
-    """Decode a hexadecimal number of ``width`` (1 to 16) digits at each offset.
+    """Decode a hexadecimal number of ``width`` (1 to 16) digits at each offset; return numbers, and which are valid.
 
-    Also returns which numbers are valid, that is, consist of hexadecimal digits alone. ``data`` must contain all
-    digits of the last number. Shapes: ``offsets`` (n,); returns (n,) uint64 and (n,) bool.
+    A number is valid if all its letters are hexadecimal digits. ``data`` must contain all digits of the last number.
+    Shapes: ``offsets`` (n,); returns (n,) uint64 and (n,) bool.
     """
     if width % _WORD_BYTES:
         data = data + b"\0" * _WORD_BYTES
@@ -31,7 +30,7 @@ def hex_numbers(data: bytes, offsets: I64, width: int) -> tuple[U64, Bools]:
     for first_digit in range(0, width, _WORD_BYTES):
         digits = min(width - first_digit, _WORD_BYTES)
         letters = _words_at(data, offsets + first_digit).byteswap()
-        # the upper digits of an address are mostly those of the row before: decode equal words in sequence once
+        # the upper digits of an address mostly equal those of the row before: decode each run of equal words once
         is_new = begins_run(letters)
         decoded, is_hex = _decoded(letters[is_new], digits)
         decoded_row = cumsum(is_new) - 1
@@ -41,9 +40,9 @@ def hex_numbers(data: bytes, offsets: I64, width: int) -> tuple[U64, Bools]:
 
 
 def _decoded(letters: U64, digits: int) -> tuple[U64, Bools]:
-    """Decode a number from the first ``digits`` of the eight letters in each word (the first is the highest byte).
+    """Decode numbers from the first ``digits`` of eight letters, and tell which are valid. Shapes: (n,) each.
 
-    Also returns which numbers are valid: all their letters are hexadecimal digits. Shapes: (n,) each.
+    The first letter is the highest byte of a word.
     """
     unused_bits = 8 * (_WORD_BYTES - digits)
     if unused_bits:  # shift the digits to the end, and put the letter "0" before them
@@ -61,7 +60,7 @@ def _decoded(letters: U64, digits: int) -> tuple[U64, Bools]:
 
 
 def _between(letters: U64, low: str, high: str) -> U64:
-    """Return words with the high bit of each byte set where the letter lies between ``low`` and ``high``, inclusive.
+    """Set the high bit of each byte whose letter lies between ``low`` and ``high``, inclusive.
 
     The other bits are arbitrary. A letter of seven bits plus 0x80 − ``low`` has the high bit if the letter is ``low``
     or more; plus 0x7F − ``high``, if it is more than ``high``. No sum carries into the next byte.
@@ -71,7 +70,6 @@ def _between(letters: U64, low: str, high: str) -> U64:
 
 
 def _all_bytes(byte: int) -> np.uint64:
-    """Return a word of eight equal bytes."""
     return np.uint64(_ONES * byte)
 
 
@@ -83,7 +81,7 @@ def differs_from_previous(data: bytes, starts: I64, ends: I64) -> Bools:
     # compare rows of the same length with the row before, eight bytes at a time, until they differ or end
     undecided, offset = flatnonzero(~differs), 0
     while len(undecided := undecided[length[undecided] > offset]):
-        # if fewer than eight bytes are left, shift out the bytes after the end (the upper ones of the word)
+        # shift out the bytes after the end, which are the upper ones of the word
         bytes_beyond = np.maximum(_WORD_BYTES - (length[undecided] - offset), 0).astype(np.uint64)
         difference = _words_at(data, starts[undecided] + offset) ^ _words_at(data, starts[undecided - 1] + offset)
         is_other = difference << (np.uint64(8) * bytes_beyond & np.uint64(63)) != 0

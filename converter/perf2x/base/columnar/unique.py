@@ -16,16 +16,12 @@ Costs, in units of the time of np.sort for a column of random 64-bit numbers (2 
 - `unique` 1; `unique_inverse` 0.5 for a sorted column or numbers in a small range, 6 to 9 for any others;
 - `group_rows` 4 if all columns of a row, and the row's number, fit 64 bits together, 6 for 100 bits, 12 for 200 bits;
   `group_rows_by_hash` 4 for 400 bits;
-- `RowInterner` 10 to 20, most of it hashing and searching: use it only where a row must keep its number while more rows
-  arrive.
+- `RowInterner` 10 to 20: use it only where a row must keep its number while more rows arrive.
 
 Results are in the order of the contents, so that output does not depend on the order of rows. Only the interners and
-`number_keys` number in order of arrival, and their callers sort at the end. Rows with equal hashes are compared, so all
-results are exact. For strings and for tables of a few hundred rows, use Python's ``set`` and ``dict``.
-
-The tools that sort rows of several columns pack each row into one 64-bit word: as many columns as fit, and the row's
-index in the lowest bits (`argsort_rows` has an example). Columns that do not fit are sorted afterwards, and only where
-rows are equal so far (`_break_ties`).
+`number_keys` number in order of arrival. Rows with equal hashes are compared, so all results
+are exact. For strings and for tables of a few hundred rows, use
+Python's ``set`` and ``dict``.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
@@ -64,10 +60,9 @@ _MAX_SPARSENESS = 8
 
 
 def unique(values: npt.NDArray[Number]) -> npt.NDArray[Number]:
-    """Return the distinct values of an array of any shape, ascending: np.unique, in a tenth of its time or less.
+    """Return the distinct values of an array of any shape, ascending.
 
-    np.unique of numpy 2.3 and later puts the values into a hash set, and loads numpy.ma (15 ms) to check whether they
-    are masked.
+    np.unique of numpy 2.3 and later uses a hash set, takes ten times as long or more, and loads numpy.ma (15 ms).
     """
     ascending = np.sort(values, axis=None)
     return ascending[begins_run(ascending)]
@@ -76,8 +71,7 @@ def unique(values: npt.NDArray[Number]) -> npt.NDArray[Number]:
 def unique_inverse(values: npt.NDArray[Number]) -> tuple[npt.NDArray[Number], I64]:
     """Return the distinct whole numbers of a column, ascending, and each value's index among them: (n,) int64.
 
-    For example, 5 2 5 0 becomes 0 2 5 and 2 1 2 0. If the column is sorted already, each value is compared with the one
-    before. Numbers in a small range are marked in a table. Any other numbers are sorted.
+    For example, 5 2 5 0 becomes 0 2 5 and 2 1 2 0.
     """
     if not np.less(values[1:], values[:-1]).any():
         is_new = begins_run(values)
@@ -102,16 +96,15 @@ def number_keys(keys: Iterable[Key]) -> tuple[list[Key], I64]:
 
 
 def map_distinct(values: npt.NDArray[Number], function: Callable[[int], int]) -> I64:
-    """Return (n,) int64: ``function(value)`` for each value. The function is called once for each distinct value."""
+    """Return (n,) int64: ``function(value)`` for each value, computed once for each distinct value."""
     distinct, index = unique_inverse(values)
     return np.array([function(value) for value in distinct.tolist()], np.int64)[index]
 
 
 def unique_known(numbers: I64) -> tuple[I64, I64]:
-    """Do what `unique_inverse` does for numbers from −1 (unknown) on; but −1 is left out of the distinct numbers,
-    and its index is −1.
+    """Do what `unique_inverse` does for numbers from −1 (unknown) on, without −1 among the distinct numbers.
 
-    For example, 7 −1 5 7 becomes 5 7 and 1 −1 0 1.
+    The index of −1 is −1. For example, 7 −1 5 7 becomes 5 7 and 1 −1 0 1.
     """
     distinct, index = unique_inverse(numbers)
     unknown = int(np.searchsorted(distinct, 0))  # 1 if −1 occurs, else 0
@@ -121,7 +114,7 @@ def unique_known(numbers: I64) -> tuple[I64, I64]:
 def group_rows(columns: Sequence[AnyArray]) -> tuple[I64, I64]:
     """Group rows that are equal in every column; return the first row of each group, and the group of each row.
 
-    Groups are in the order of their values, the first column being the primary key. For example, one column with 7 5 7
+    Groups are in the order of their values; the first column is the primary key. For example, one column with 7 5 7
     becomes 1 0 (the first rows with 5 and 7) and 1 0 1. Columns hold whole numbers. Shapes: returns (groups,) and (n,)
     int64.
     """
@@ -129,10 +122,9 @@ def group_rows(columns: Sequence[AnyArray]) -> tuple[I64, I64]:
 
 
 def group_pairs(first_column: I64, second_column: I64, limit: int, second_bits: int) -> tuple[I64, I64]:
-    """Do what `group_rows` does for two columns of small numbers.
+    """Do what `group_rows` does for two columns of nonnegative numbers, in half the time for a few hundred rows.
 
-    The first column has numbers below ``limit``, the second below 2**``second_bits``. As the caller knows these limits,
-    they need not be measured, which halves the time for a few hundred rows.
+    The first column has numbers below ``limit``, the second below 2**``second_bits``.
     """
     index_bits = len(first_column).bit_length()
     if limit.bit_length() + second_bits + index_bits > _WORD_BITS:
@@ -142,23 +134,19 @@ def group_pairs(first_column: I64, second_column: I64, limit: int, second_bits: 
 
 
 def _grouped(order: I64, is_new: Bools) -> tuple[I64, I64]:
-    """Return what `group_rows` does, from what `_order_and_starts` returns."""
     group = np.empty(len(order), np.int64)
     group[order] = _run_numbers(is_new)
     return order[is_new], group
 
 
 def group_rows_by_hash(columns: Sequence[AnyArray]) -> tuple[I64, I64]:
-    """Do what `group_rows` does, in a quarter of the time if there are many columns, and few of many rows are distinct.
-
-    Rows are grouped by their hash, and each row is compared with the first row that has its hash; only these first rows
-    are sorted by content.
-    """
+    """Do what `group_rows` does, in a quarter of the time if there are many columns and few distinct rows."""
     index_bits = np.uint64(len(columns[0]).bit_length())
     # without its lowest bits, a hash and the row's index fit one word
     first, hash_group = group_rows([hash_columns(*columns) >> index_bits])
     if not all((column == column[first][hash_group]).all() for column in columns):  # hardly ever: a collision
         return group_rows(columns)
+    # only the first row of each group is sorted by content
     order = argsort_rows([column[first] for column in columns])
     rank = np.empty(len(order), np.int64)
     rank[order] = arange(len(order))
@@ -168,8 +156,8 @@ def group_rows_by_hash(columns: Sequence[AnyArray]) -> tuple[I64, I64]:
 def sorted_runs(columns: Sequence[AnyArray]) -> tuple[I64, I64]:
     """Return the indices that sort rows stably by their columns, and where in this order each run of equal rows begins.
 
-    For example, one column with 7 5 7 becomes 1 0 2 and 0 1. This is for sums of millions of rows (`sum_runs`): it
-    takes half the memory of `group_rows`. Shapes: returns (n,) and (groups,) int64.
+    For example, one column with 7 5 7 becomes 1 0 2 and 0 1. This takes half the memory of `group_rows`. Shapes:
+    returns (n,) and (groups,) int64.
     """
     order, is_new = _order_and_starts(columns)
     return order, flatnonzero(is_new)
@@ -197,10 +185,7 @@ def sum_rows(keys: Sequence[AnyArray], values: Sequence[AnyArray]) -> tuple[list
 
 
 def rows_by(values: npt.NDArray[Number]) -> Iterator[tuple[int, I64]]:
-    """Yield each distinct whole number, ascending, with the rows that have it, ascending.
-
-    Rows are sorted once, however many numbers there are: comparing all rows with each number would take quadratic time.
-    """
+    """Yield each distinct whole number, ascending, with the rows that have it, ascending."""
     distinct, index = unique_inverse(values)
     if len(distinct) <= 1:
         yield from ((number, arange(len(values))) for number in distinct.tolist())
@@ -212,11 +197,11 @@ def rows_by(values: npt.NDArray[Number]) -> Iterator[tuple[int, I64]]:
 
 
 def argsort_rows(columns: Sequence[AnyArray]) -> I64:
-    """Return the indices that sort rows stably by columns of whole numbers, the first column being the primary key.
+    """Return the indices that sort rows stably by columns of whole numbers; the first column is the primary key.
 
-    np.lexsort, whose primary key is the last column, takes several times as long. Here rows are packed into words, and
-    the words are sorted: numpy has vector instructions for sorting, but not for a stable argsort. The lowest bits of a
-    word are the row's index, so that equal rows keep their order::
+    np.lexsort takes several times as long: numpy has vector instructions for sorting, but not for a stable argsort. So
+    rows are packed into words, and the words are sorted. The lowest bits of a word are the row's index, so that equal
+    rows keep their order::
 
         columns   3 7     word   3 7 | 0     sorted   2 9 | 1     result   1
                   2 9            2 9 | 1              3 7 | 0              0
@@ -225,17 +210,13 @@ def argsort_rows(columns: Sequence[AnyArray]) -> I64:
 
 
 def _run_numbers(is_new: Bools) -> I64:
-    """Return (n,) int64: the number of each sorted row's run; ``is_new`` marks where runs begin.
-
-    True False True becomes 0 0 1.
-    """
+    """Return (n,) int64: the number of each row's run; True False True becomes 0 0 1."""
     numbers: I64 = cumsum(is_new)
-    numbers -= 1  # in place: there may be a row for each address in the recording
+    numbers -= 1  # in place: columns may be very long
     return numbers
 
 
 def _sorted_inverse(values: npt.NDArray[Number]) -> tuple[npt.NDArray[Number], I64]:
-    """Do what `unique_inverse` does, by sorting."""
     first, group = group_rows([values])
     return values[first], group
 
@@ -243,14 +224,14 @@ def _sorted_inverse(values: npt.NDArray[Number]) -> tuple[npt.NDArray[Number], I
 def _marked_inverse(values: I64, limit: int) -> tuple[I64, I64]:
     """Do what `unique_inverse` does for numbers from 0 to ``limit`` − 1, by marking them in a table.
 
-    For 5 2 5 0, entries 0, 2 and 5 are marked; an entry's rank is the number of marked entries before it::
+    The rank of an entry is the number of marked entries before it. For 5 2 5 0::
 
         is_marked   1 0 1 0 0 1
         rank        0 1 1 2 2 2
     """
     is_marked = np.zeros(limit, np.bool_)
     is_marked[values] = True
-    # int32 saves memory if the table is longer than the column: it may have eight entries for each value
+    # int32 saves memory where the table is longer than the column
     use_int32 = len(values) < min(limit, 1 << 31)
     rank = np.zeros(limit, np.int32 if use_int32 else np.int64)
     np.cumsum(is_marked[:-1], dtype=rank.dtype, out=rank[1:])
@@ -285,10 +266,8 @@ def _sorted_words(words: U64, index_bits: np.uint64) -> tuple[I64, Bools]:
 def _pack_columns(columns: Sequence[AnyArray], count: int, free_bits: int) -> tuple[U64, list[AnyArray]]:
     """Pack as much of each row as fits ``free_bits`` bits, the first column highest; also return what does not fit.
 
-    Each column's least number is subtracted from it, so that it takes few bits. A column may be split: its upper bits
-    are packed, and its lower bits are among the columns that do not fit. Each round of `_break_ties`
-    packs the number of the run first. That number and the row's index never fill a word, so every round packs at least
-    one bit of a column.
+    A column may be split: its upper bits are packed, and its lower bits are returned. Every round of `_break_ties`
+    packs at least one bit of a column, because the number of a run and the row's index never fill a word.
     """
     words = np.zeros(count, np.uint64)
     unpacked_columns: list[AnyArray] = []
@@ -311,22 +290,16 @@ def _pack_columns(columns: Sequence[AnyArray], count: int, free_bits: int) -> tu
 
 
 def _minus_least(column: AnyArray, least: AnyArray) -> U64:
-    """Return (n,) uint64: each number minus the least one.
-
-    Where the difference does not fit int64, it wraps around, and is still right when read as unsigned.
-    """
+    # an int64 difference may wrap around; read as unsigned, it is right
     dtype = np.uint64 if column.dtype == np.uint64 else np.int64
     difference: U64 = (column.astype(dtype, copy=False) - least.astype(dtype)).view(np.uint64)
     return difference
 
 
 def _break_ties(columns: Sequence[AnyArray], order: I64, is_new: Bools) -> None:
-    """Sort each run of rows that are equal so far by further columns; change ``order`` and ``is_new`` in place.
-
-    Only rows in runs of two or more are sorted, all of them together, with the number of the run as the first column.
-    """
+    """Sort each run of rows that are equal so far by further columns; change ``order`` and ``is_new`` in place."""
     is_tied = ~is_new
-    is_tied[:-1] |= is_tied[1:]  # the first row of a run, too
+    is_tied[:-1] |= is_tied[1:]  # the first row of a run is tied, too
     tied = flatnonzero(is_tied)  # indices in the sorted order
     run, rows = cumsum(is_new)[tied], order[tied]
     order_of_tied, is_new[tied] = _order_and_starts([run, *(column[rows] for column in columns)])

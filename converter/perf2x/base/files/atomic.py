@@ -1,13 +1,10 @@
 """Replaces files atomically: a file appears under its name when it is complete, or not at all.
 
-Outputs, downloads and caches are written through this module. Where the system has files without a name (Linux,
-O_TMPFILE), a killed process leaves nothing behind, unless it is killed in the instant in which it replaces an existing
-file; elsewhere the new file has a hidden name (``.NAME.xxxxxxxx.part``) until it is complete.
+On Linux, the new file has no name until it is complete (O_TMPFILE), so a killed process hardly ever leaves it behind.
+Where this is impossible, it has a hidden name (``.NAME.xxxxxxxx.part``).
 
-The module also writes and reads files with a checksum, such as cached symbols, which perf2x can recreate if they are
-damaged. They end with a magic word and the CRC-32 of their contents, which detects every flipped bit and takes 0.4 ms
-per megabyte. BLAKE2 would also detect forgery, but takes four times as long, and anyone who can write to the user's
-cache can do worse than forge a cached file.
+Cached files, which perf2x can recreate, end with a magic word and the CRC-32 of their contents. BLAKE2 would also
+detect forgery, but takes four times as long, and anyone who can write to the user's cache can do worse.
 """
 
 import contextlib
@@ -23,14 +20,14 @@ from perf2x.errors import OptionError, OutputError
 
 
 class AtomicFile:
-    """A new version of the file at ``path``.
+    """A new version of the file at ``path``; other processes see either the old version or the complete new one.
 
-    Write to ``file``; then call ``commit`` to put the new version in place, or ``discard`` to remove it. ``file`` may
-    be closed before the commit. Other processes see either the old version or the complete new one.
+    Write to ``file``, which may be closed afterwards; then call ``commit`` to put the new version in place, or
+    ``discard`` to remove it.
     """
 
     def __init__(self, path: Path, mode: int) -> None:
-        """Create the new version, unnamed if possible, with the permissions ``mode``, less the umask.
+        """Create the new version with the permissions ``mode``, less the umask.
 
         Raises OSError if it cannot be created in the directory of ``path``.
         """
@@ -49,10 +46,7 @@ class AtomicFile:
             self._replace()
 
     def _link_to_path(self) -> bool:
-        """Give the unnamed file the name ``path`` in one step, so that a killed process never leaves a hidden file.
-
-        Returns False if that is impossible, for example because there is a file at ``path``: a link replaces no file.
-        """
+        """Give the unnamed file the name ``path`` in one step; return False if that is impossible or a file exists."""
         if not self._is_unnamed:
             return False
         try:
@@ -62,7 +56,6 @@ class AtomicFile:
         return True
 
     def _replace(self) -> None:
-        """Give the file the hidden name, if it has none, and rename it to ``path``."""
         if self._is_unnamed:
             self._link_to_hidden_path()
         self._close()  # Windows cannot rename an open file
@@ -71,10 +64,9 @@ class AtomicFile:
         self._hidden_path.replace(self._path)
 
     def _link_to_hidden_path(self) -> None:
-        """Give the unnamed file the hidden name, or copy it there if links are forbidden (security modules, FUSE)."""
         try:
             name_unnamed(self._descriptor, self._hidden_path)
-        except OSError:
+        except OSError:  # links are forbidden (security modules, FUSE): copy the file instead
             import shutil
 
             with (
@@ -87,14 +79,13 @@ class AtomicFile:
     def discard(self) -> None:
         """Close and remove the new version, unless it was committed."""
         try:
-            with contextlib.suppress(OSError):  # buffered data cannot be written, if the disk is full for instance
+            with contextlib.suppress(OSError):  # closing writes buffered data, but the disk may be full
                 self.file.close()
         finally:
             self._close()
             self._hidden_path.unlink(missing_ok=True)
 
     def _close(self) -> None:
-        """Close the descriptor; the system removes a file that still has no name."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
@@ -102,7 +93,7 @@ class AtomicFile:
 
 @contextlib.contextmanager
 def atomic_file(path: Path, mode: int = 0o666) -> Iterator[AtomicFile]:
-    """Create a new version of the file at ``path``; if the block does not commit it, it is discarded at the end.
+    """Create a new version of the file at ``path``; discard it at the end, unless the block commits it.
 
     It has at most the permissions of the old version, so that a user who may not read the old version cannot read the
     new one while it is being written. Raises OSError if the new version cannot be created.
@@ -124,9 +115,8 @@ STDOUT = "-"
 def open_output(path: str, *, inputs: tuple[str, ...], compress: bool = False) -> Iterator[BinaryIO]:
     """Open a binary output file; ``-`` is standard output.
 
-    After an error, an existing file at ``path`` is unchanged. ``compress``: compress with gzip, without a name or time,
-    so that equal contents give equal bytes; otherwise write the bytes as they are. Raises OptionError if ``path`` is
-    one of ``inputs``, OutputError if it cannot be written.
+    After an error, an existing file at ``path`` is unchanged. ``compress``: compress with gzip, so that equal contents
+    give equal bytes. Raises OptionError if ``path`` is one of ``inputs``, OutputError if it cannot be written.
     """
     _refuse_inputs(path, inputs)
     try:
@@ -141,7 +131,6 @@ def open_output(path: str, *, inputs: tuple[str, ...], compress: bool = False) -
 
 @contextlib.contextmanager
 def _open_plain(path: str) -> Iterator[BinaryIO]:
-    """Open an output without compression: standard output, a device or named pipe, or a new version of a file."""
     output = Path(path)
     if path == STDOUT:
         yield sys.stdout.buffer
@@ -157,7 +146,6 @@ def _open_plain(path: str) -> Iterator[BinaryIO]:
 
 @contextlib.contextmanager
 def _compressed_if(compress: bool, out: BinaryIO) -> Iterator[BinaryIO]:
-    """Yield ``out``, or a file that compresses to ``out`` in a background thread."""
     if not compress:
         yield out
         return
@@ -168,7 +156,6 @@ def _compressed_if(compress: bool, out: BinaryIO) -> Iterator[BinaryIO]:
 
 
 def _refuse_inputs(path: str, inputs: tuple[str, ...]) -> None:
-    """Raise OptionError if the output ``path`` is the same file as one of the inputs."""
     for name in inputs:
         with contextlib.suppress(OSError):
             if STDOUT not in (name, path) and Path(name).samefile(path):
@@ -181,7 +168,7 @@ _INPUT_SUFFIXES = (".gz", ".zst", ".xz", ".bz2", ".tar", ".data")
 def default_output(source: str, suffix: str) -> str:
     """Return the default output path, in the current directory, for the input ``source``.
 
-    For ``perf.data`` and any suffix it is ``perf`` plus ``suffix``; suffixes of compressed files are removed, too.
+    For ``perf.data`` it is ``perf`` plus ``suffix``; suffixes of compressed files are removed, too.
     """
     name = "perf" if source == "-" else Path(source).resolve().name
     for ending in _INPUT_SUFFIXES:
@@ -190,10 +177,7 @@ def default_output(source: str, suffix: str) -> str:
 
 
 def wants_gzip(output: str, suffix: str) -> bool:
-    """Return whether ``open_output`` should compress: the output's name ends with ``.gz``, ``suffix`` does not.
-
-    ``suffix`` is the format's. A format whose suffix ends with ``.gz``, such as pprof, compresses by itself.
-    """
+    """Return whether ``open_output`` should compress; a format whose suffix ends with ``.gz`` compresses by itself."""
     return output.endswith(".gz") and not suffix.endswith(".gz")
 
 

@@ -1,7 +1,6 @@
 """Writes, and perhaps compresses, in a background thread.
 
-This saves time because disk writes and zlib release the interpreter lock: meanwhile, the main thread makes the next
-chunk.
+Disk writes and zlib release the interpreter lock, so the main thread can make the next chunk meanwhile.
 """
 
 import gzip
@@ -18,9 +17,8 @@ _GZIP_LEVEL = 4  # level 6 takes two and a half times as long, and its output is
 class BackgroundWriter(io.BufferedIOBase):
     """A writable file that passes chunks to a thread, which writes them to ``out``.
 
-    An error of ``out`` is raised by the next ``write``, or by ``close``. Use it as a context manager, so that the
-    thread always ends; ``out`` stays open. Where no thread can be started, as in a browser or without memory for the
-    thread's stack, ``write`` writes chunks itself, and raises the errors of ``out``.
+    The next ``write``, or ``close``, raises the errors of ``out``. Use it as a context manager, so that the thread
+    always ends; ``out`` stays open. Where no thread can be started, as in a browser, ``write`` writes chunks itself.
     """
 
     def __init__(self, out: BinaryIO) -> None:
@@ -35,7 +33,7 @@ class BackgroundWriter(io.BufferedIOBase):
             self._out = self._target_of(self._out)
 
     def writable(self) -> bool:
-        """Return True: the file can only be written."""
+        """Return True."""
         return True
 
     def write(self, chunk: bytes | memoryview, /) -> int:  # type: ignore[override]
@@ -65,7 +63,6 @@ class BackgroundWriter(io.BufferedIOBase):
             raise self._error
 
     def _write_all(self) -> None:
-        """Write the chunks from the queue until its end; runs in the thread."""
         chunks: Iterator[bytes | memoryview] = iter(self._chunks.get, None)
         try:
             out = self._target_of(self._out)
@@ -92,15 +89,14 @@ class BackgroundGzipWriter(BackgroundWriter):
 class _FailsOnce:
     """A file that ignores everything that is written after its first error.
 
-    A GzipFile that could not be closed tries again when it is garbage-collected; without this class, Python 3.13 and
-    later would print the second error.
+    A GzipFile that could not be closed tries again when it is garbage-collected; Python 3.13 and later would print the
+    second error.
     """
 
     def __init__(self, out: BinaryIO) -> None:
         self._out: BinaryIO | None = out
 
     def write(self, chunk: bytes | memoryview) -> int:
-        """Write a chunk, or ignore it after an error. Raises OSError if the write fails for the first time."""
         out, self._out = self._out, None  # stays None if the next write raises
         if out is None:
             return len(chunk)

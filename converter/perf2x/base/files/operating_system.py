@@ -1,10 +1,4 @@
-"""Calls that differ between operating systems: worker processes, locks, memory maps, unnamed files, the cache folder.
-
-All code that forks, locks, maps or looks for the user's folders calls this module. Where the system lacks a
-feature, the caller does without: it uses one process, no lock, or a hidden name instead of an unnamed file. Tests
-imitate other systems by replacing what this module examines: ``sys.platform``, names of ``os`` and ``mmap``, the module
-``fcntl``, ``O_TMPFILE`` and ``PROC_FILES``.
-"""
+"""Calls that differ between operating systems: worker processes, locks, memory maps, unnamed files, cache folder."""
 
 from __future__ import annotations
 
@@ -43,12 +37,11 @@ def can_fork() -> bool:
 def keep_freed_memory() -> None:
     """Make glibc keep freed memory for the next array of this process; other C libraries are left alone.
 
-    By default, glibc returns the memory of a large array to the system when it is freed, and the system must clear new
-    pages for the next array. In measurements, keeping it took up to 20 MB, and saved a seventh of a conversion's CPU
-    time. numpy is imported before the change: after it, the import would take 3,000 more pages and 15 ms longer.
+    By default, glibc returns the memory of a large array to the system, which must clear new pages for the next array.
+    In measurements, keeping it took up to 20 MB, and saved a seventh of a conversion's CPU time.
     """
     if sys.platform == "linux":
-        import_module("numpy")
+        import_module("numpy")  # after the change, the import would take 3,000 more pages and 15 ms longer
         import ctypes  # numpy imports it anyway
 
         with contextlib.suppress(OSError, AttributeError):
@@ -84,7 +77,7 @@ def widen_pipe(descriptor: int) -> None:
 
 
 def spawn_context() -> SpawnContext:
-    """Return multiprocessing's spawn context, which every system has; its processes inherit nothing from this one."""
+    """Return multiprocessing's spawn context, whose processes inherit nothing from this one."""
     import multiprocessing
 
     return multiprocessing.get_context("spawn")
@@ -107,7 +100,7 @@ def address_space_left() -> int | None:
 def cpu_time_limited(seconds: float, error: Exception) -> Iterator[None]:
     """Raise ``error`` inside the block once this process has used ``seconds`` of user CPU time in the block.
 
-    This works in the main thread only, and neither on Windows nor in a browser; there, nothing is limited.
+    Outside the main thread, on Windows and in a browser, the time is not limited.
     """
 
     def raise_error(*_: object) -> None:
@@ -128,7 +121,7 @@ def cpu_time_limited(seconds: float, error: Exception) -> Iterator[None]:
 
 
 def has_file_locks() -> bool:
-    """Return whether the system has flock(2), whose locks are released when their process ends, even if killed."""
+    """Return whether the system has flock(2), whose locks end with their process."""
     try:
         import fcntl  # noqa: F401
     except ImportError:
@@ -137,10 +130,10 @@ def has_file_locks() -> bool:
 
 
 def lock(file: IO[bytes] | int, *, wait: bool) -> None:
-    """Lock a file for this process.
+    """Lock a file for this process alone.
 
-    If another process holds the lock: wait until it is released, or without ``wait``, raise OSError. Also raises
-    OSError if the file cannot be locked at all.
+    If another process holds the lock, wait until it is released; without ``wait``, raise OSError. Also raises OSError
+    if the file cannot be locked at all.
     """
     import fcntl
 
@@ -148,7 +141,7 @@ def lock(file: IO[bytes] | int, *, wait: bool) -> None:
 
 
 def is_own(path: Path) -> bool:
-    """Return whether a path is a file or directory of this user, not a link. Raises OSError if it does not exist."""
+    """Return whether a path belongs to this user and is not a link. Raises OSError if it does not exist."""
     return not path.is_symlink() and path.stat().st_uid == os.getuid()
 
 
@@ -156,7 +149,7 @@ def map_file(file: IO[bytes]) -> mmap.mmap | bytearray:
     """Map a whole file into memory for reading.
 
     Raises OSError or ValueError if the file cannot be mapped, such as a pipe or an empty file. In a browser, the file
-    is read instead: there, a map is a copy anyway, and files that the user dropped on the page cannot be mapped.
+    is read instead: maps are copies there, and a file that the user dropped on the page cannot be mapped.
     """
     if sys.platform != "emscripten":
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
@@ -174,8 +167,8 @@ def map_file(file: IO[bytes]) -> mmap.mmap | bytearray:
 def free_pages(mapping: mmap.mmap, start: int, stop: int) -> None:
     """Tell the system that bytes ``start`` to ``stop`` of a map will not be needed soon (madvise), if possible.
 
-    The system frees whole pages. The page that contains ``stop`` stays, because the next reader begins there. So a
-    caller that passes the last ``stop`` as ``start`` now frees the page that stayed, with the bytes before ``start``.
+    The system frees whole pages, including the page that contains ``start``. The page that contains ``stop`` stays,
+    because the next reader begins there.
     """
     advice = getattr(mmap, "MADV_DONTNEED", None)
     if advice is None:
@@ -186,7 +179,7 @@ def free_pages(mapping: mmap.mmap, start: int, stop: int) -> None:
 
 
 def create_unnamed(directory: Path, mode: int) -> int:
-    """Create an unnamed file in a directory (O_TMPFILE of open(2)) and return its descriptor; -1 if not supported."""
+    """Create an unnamed file in a directory and return its descriptor; -1 if that is impossible."""
     if O_TMPFILE is None or not Path(PROC_FILES).exists():
         return -1
     try:
@@ -206,7 +199,7 @@ def temporary_file() -> IO[bytes]:
 
 
 def create_exclusively(path: Path, mode: int) -> int:
-    """Create a file and return its descriptor, in binary mode. Raises FileExistsError if there is one already."""
+    """Create a file and return its descriptor. Raises FileExistsError if there is one already."""
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
 
 
@@ -223,16 +216,17 @@ def name_unnamed(descriptor: int, path: Path) -> None:
 def path_of_open_file(file: IO[bytes]) -> Path | None:
     """Return a path through which an open file can be opened a second time, even if the file has no name.
 
-    Returns None if the system has no such paths. In a browser, the system lists them, but cannot open them.
+    Returns None if the system has no such paths.
     """
     path = Path(f"{PROC_FILES}/{file.fileno()}")
+    # in a browser, such paths exist, but cannot be opened
     return path if sys.platform == "linux" and path.exists() else None
 
 
 def user_cache_dir() -> Path | None:
-    """Return the directory for perf2x's cached files, according to the conventions of the platform.
+    """Return the platform's directory for perf2x's cached files; None if the user has no home directory.
 
-    Returns None if the user has no home directory. The directory need not exist.
+    The directory need not exist.
     """
     try:
         home = Path.home()

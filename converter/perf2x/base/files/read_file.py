@@ -1,7 +1,6 @@
 """Reads whole files that accompany a recording, such as symbol tables, perf maps and jitdumps.
 
-No path can make perf2x read without end: files and pipes have a size limit, and devices, such as /dev/zero, are
-refused.
+Files and pipes have a size limit, and devices, such as /dev/zero, are refused. So perf2x never reads without end.
 """
 
 import errno
@@ -21,11 +20,7 @@ _CHUNK_SIZE = 1 << 20
 
 
 def open_regular(path: Path) -> BinaryIO:
-    """Open a regular file.
-
-    Raises OSError if it cannot be opened, or if it is a pipe, whose reader might wait forever, or a device, which may
-    have no end.
-    """
+    """Open a regular file. Raises OSError if it cannot be opened, or if it is a pipe or a device."""
     file = open(path, "rb", opener=_without_waiting)  # noqa: SIM115 - the caller closes it
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
@@ -53,7 +48,7 @@ def read_file(path: Path, max_size: int) -> bytes:
 
 
 def read_object_file(path: Path, max_size: int = MOST_IN_MEMORY) -> bytes:
-    """Do what ``read_file`` does for a file with symbols (not only ELF), but raise ObjectError instead of OSError."""
+    """Do what ``read_file`` does, but raise ObjectError instead of OSError."""
     try:
         return read_file(path, max_size)
     except OSError as error:
@@ -61,16 +56,12 @@ def read_object_file(path: Path, max_size: int = MOST_IN_MEMORY) -> bytes:
 
 
 def _without_waiting(path: str, flags: int) -> int:
-    """Open a file; if it is a named pipe, do not wait until another process opens it for writing."""
+    # without O_NONBLOCK, open(2) of a named pipe waits until another process opens it for writing
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def _read_pipe(pipe: int, path: Path, max_size: int) -> Iterator[bytes]:
-    """Yield what a pipe sends, up to its end, or until there are more than ``max_size`` bytes.
-
-    ``pipe`` is the file descriptor, ``path`` the pipe's name in the error. Raises OSError if nothing comes for
-    PIPE_TIMEOUT.
-    """
+    """Yield what a pipe sends, up to its end, or until there are more than ``max_size`` bytes."""
     import select  # hardly ever needed
 
     total = 0

@@ -1,7 +1,6 @@
 """Helpers for files at URLs (``s3://…``, ``https://…``), which fsspec and its clients read and write.
 
-A client is the package for one protocol, such as s3fs; fsspec imports it when it is needed. In messages to users, and
-in names such as `is_address`, an address is a URL.
+A client is the package for one protocol, such as s3fs. An address is a URL.
 """
 
 import contextlib
@@ -30,8 +29,9 @@ def is_address(name: str) -> bool:
 def modified_ns(info: dict[str, Any]) -> int:
     """Return a file's modification time in nanoseconds since the epoch, rounded down to a second; 0 if unknown.
 
-    ``info`` is the result of fsspec's ``info`` for the file. The key of the time in it differs between clients.
+    ``info`` is the result of fsspec's ``info`` for the file.
     """
+    # the key differs between clients
     for key in ("LastModified", "last_modified", "updated", "mtime", "created"):
         time = info.get(key)
         if isinstance(time, datetime):
@@ -52,10 +52,7 @@ def as_format_errors(address: str) -> Iterator[None]:
 
 
 def _client_errors() -> tuple[type[Exception], ...]:
-    """Return the exceptions that fsspec and the installed clients raise.
-
-    fsspec raises ValueError for an unknown protocol, and ImportError for a client that is not installed.
-    """
+    # fsspec raises ValueError for an unknown protocol, and ImportError for a client that is not installed
     errors: list[Any] = [OSError, ValueError, ImportError]
     clients = (("aiohttp", "ClientError"), ("botocore.exceptions", "BotoCoreError"),
                ("botocore.exceptions", "ClientError"))  # fmt: skip

@@ -24,9 +24,9 @@ class RowSpool:
         return self._rows
 
     def open(self) -> None:
-        """Create the file now rather than when it is first written to. Raises FormatError if the disk is full.
+        """Create the file now, not only when it is first written. Raises FormatError if the disk is full.
 
-        A spool to which a forked process writes must be opened before the fork, so that this process can read the file.
+        Open a spool before forking a process that writes to it, so that this process can read the file.
         """
         self._spool = self._spool or Spool("samples")
 

@@ -1,18 +1,17 @@
 """Paths of this machine that perf2x reads by default, and how recorded paths are resolved below another root.
 
 The environment variable ``PERF2X_SYSROOT`` names a directory, the sysroot, to use as ``/`` for recorded paths,
-``/usr/lib/debug``, ``/boot``, ``/lib/modules``, ``/proc``, ``/sys`` and ``/tmp``. If that directory is empty, a
-conversion depends only on its arguments, the home directory and ``DEBUGINFOD_URLS``.
+``/usr/lib/debug``, ``/boot``, ``/lib/modules``, ``/proc``, ``/sys`` and ``/tmp``.
 
-A recording is untrusted data. So ``resolve_in_root`` resolves a recorded path below a root (the sysroot, or the root of
-a container) as a process whose ``/`` is that root would: neither ``..`` nor symbolic links lead out of it.
+A recording is untrusted data. So neither ``..`` nor symbolic links of a recorded path lead out of its root: the
+sysroot, or the root of a container.
 """
 
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
-_SYSROOT = "PERF2X_SYSROOT"  # name of the environment variable
+_SYSROOT = "PERF2X_SYSROOT"
 DEBUG_DIR = "/usr/lib/debug"
 PERF_MAP_DIR = "/tmp"
 PROC = "/proc"
@@ -37,10 +36,9 @@ def sysroot() -> Path | None:
 
 
 def host_path(path: str) -> Path:
-    """Return where to find an absolute path on this machine: below the sysroot, or the path itself without a sysroot.
+    """Return where to find an absolute path on this machine: below the sysroot, if there is one.
 
-    A path that already begins with the sysroot is taken as relative to it. ``..`` and links do not lead out of the
-    sysroot. A path with a loop of links is joined to the sysroot without being resolved; it cannot be opened.
+    A path with a loop of links cannot be resolved; the result cannot be opened.
     """
     root, below = sysroot(), Path(path)
     if root is None:
@@ -91,7 +89,6 @@ def paths_in_root(root: Path, *recorded: str) -> Iterator[Path]:
 
 
 def _reversed_parts(path: str) -> list[str]:
-    """Return the parts of a path, the last part first; empty parts and "." are left out."""
     return [part for part in path.split("/")[::-1] if part not in ("", ".")]
 
 
@@ -101,7 +98,7 @@ def is_folder_name(text: str) -> bool:
 
 
 def is_file(path: Path) -> bool:
-    """Return whether ``path`` is a regular file; False for devices, pipes, and names that the file system rejects."""
+    """Return whether ``path`` is a regular file; False for names that the file system rejects."""
     return os.path.isfile(path)  # noqa: PTH113 - Path.is_file raises for names with NUL, depending on Python's version
 
 

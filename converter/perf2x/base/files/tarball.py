@@ -1,9 +1,7 @@
 """Reads untrusted tarballs: headers, members and sizes are bounded, and nothing is extracted under its own name.
 
 By itself, tarfile reads extended headers (pax, GNU long names, sparse maps) whole, however large they are. It also
-unpacks members of a compressed tarball just to skip them, however large these are. So ``BoundedStream`` stands between
-tarfile and the file. It refuses reads that are larger than a header may be, and positions beyond the limit of
-base/files/unpack_limit.py for a file of that size.
+unpacks members of a compressed tarball just to skip them. So ``BoundedStream`` stands between tarfile and the file.
 """
 
 from __future__ import annotations
@@ -74,7 +72,7 @@ class Tarball(Struct):
         raise ValueError(f"it has more than {MOST_MEMBERS:,} members")
 
     def chunks(self, member: tarfile.TarInfo, limit: int) -> Iterator[bytes]:
-        """Yield the contents of a regular member, the one that ``members`` yielded last, in chunks.
+        """Yield the contents of the member that ``members`` yielded last, in chunks.
 
         Raises FormatError if the contents, including the holes of a sparse file, have more than ``limit`` bytes.
         """
@@ -88,10 +86,7 @@ class Tarball(Struct):
 
 
 class BoundedStream(io.RawIOBase):
-    """The file that tarfile reads from, with bounds.
-
-    Raises ValueError for a read that no valid tarball needs, and FormatError for a position beyond the limit.
-    """
+    """The file that tarfile reads from, with bounds on reads and positions."""
 
     def __init__(self, stream: IO[bytes], packed_size: int, limit: int | None) -> None:
         """``stream`` is the unpacked tarball, ``packed_size`` the size of the tarball on disk.
@@ -112,15 +107,19 @@ class BoundedStream(io.RawIOBase):
         self._header_bytes_left = None
 
     def readable(self) -> bool:
-        """Return True: the file can only be read."""
+        """Return True."""
         return True
 
     def seekable(self) -> bool:
-        """Return True; ``seek`` refuses positions beyond the limit."""
+        """Return True."""
         return True
 
     def read(self, size: int = -1, /) -> bytes:
-        """Read up to ``size`` bytes. Raises ValueError for more than _MAX_READ, and for too many bytes of headers."""
+        """Read up to ``size`` bytes.
+
+        Raises ValueError for more than _MAX_READ and for too many bytes of headers. Raises FormatError for a position
+        beyond the limit.
+        """
         if not 0 <= size <= _MAX_READ:
             raise ValueError(f"it has a header of {format_size(size)}" if size >= 0 else "a header without an end")
         if self._header_bytes_left is not None:
@@ -132,8 +131,8 @@ class BoundedStream(io.RawIOBase):
         return data
 
     def seek(self, offset: int, whence: int = 0, /) -> int:
-        """Move to a position. Only positions from the beginning are checked: tarfile uses no others."""
-        if whence == 0:
+        """Move to a position. Raises FormatError if it is beyond the limit."""
+        if whence == 0:  # tarfile uses no other
             self._check(offset)
         return self._stream.seek(offset, whence)
 
@@ -142,6 +141,5 @@ class BoundedStream(io.RawIOBase):
         return self._stream.tell()
 
     def _check(self, position: int) -> None:
-        """Raise FormatError if the position is beyond the limit."""
         if self._limit is not None and position > self._limit:
             raise FormatError(*too_large("", self._packed_size, self._limit))
