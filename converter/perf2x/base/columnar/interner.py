@@ -272,14 +272,14 @@ def prefix_tree(rows: ListArray, innermost_first: bool = False) -> tuple[I32, I3
     reaching = (len(rows) - cumsum(bincount(lengths))).tolist()  # how many rows have an item at depth 0, 1, …; then 0
     item_bits = int(rows.values.max(initial=0)).bit_length()
     # the row's node at the level above, as an index within that level
-    node_in_level, leaf = np.zeros(len(rows), np.int64), np.full(len(rows), -1, np.int32)
+    node_in_level, end_node = np.zeros(len(rows), np.int64), np.full(len(rows), -1, np.int32)
     parents, items = [np.zeros(0, np.int32)], [np.zeros(0, np.int32)]
     level_start, node_count = -1, 0  # so that the parent of a root is −1 + 0
-    for depth, (count, going_on) in enumerate(pairwise(reaching)):
+    for depth, (count, going_deeper) in enumerate(pairwise(reaching)):
         parent, item = node_in_level[:count], rows.values[root_index[:count] + step * depth].astype(np.int64)
         first, node_in_level = group_pairs(parent, item, len(parents[-1]), item_bits)
         parents.append((level_start + parent[first]).astype(np.int32))
         items.append(item[first].astype(np.int32))
-        leaf[order[going_on:count]] = node_count + node_in_level[going_on:]  # rows that end at this depth
+        end_node[order[going_deeper:count]] = node_count + node_in_level[going_deeper:]  # rows that end at this depth
         level_start, node_count = node_count, node_count + len(first)
-    return np.concatenate(parents), np.concatenate(items), leaf
+    return np.concatenate(parents), np.concatenate(items), end_node

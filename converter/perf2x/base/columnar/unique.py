@@ -107,8 +107,8 @@ def unique_known(numbers: I64) -> tuple[I64, I64]:
     The index of −1 is −1. For example, 7 −1 5 7 becomes 5 7 and 1 −1 0 1.
     """
     distinct, index = unique_inverse(numbers)
-    unknown = int(np.searchsorted(distinct, 0))  # 1 if −1 occurs, else 0
-    return distinct[unknown:], index - unknown
+    unknown_count = int(np.searchsorted(distinct, 0))  # 1 if −1 occurs, else 0
+    return distinct[unknown_count:], index - unknown_count
 
 
 def group_rows(columns: Sequence[AnyArray]) -> tuple[I64, I64]:

@@ -40,11 +40,11 @@ def host_path(path: str) -> Path:
 
     A path with a loop of links cannot be resolved; the result cannot be opened.
     """
-    root, below = sysroot(), Path(path)
+    root, absolute = sysroot(), Path(path)
     if root is None:
-        return below
-    if below.is_relative_to(root):
-        path = below.relative_to(root).as_posix()
+        return absolute
+    if absolute.is_relative_to(root):
+        path = absolute.relative_to(root).as_posix()
     return resolve_in_root(root, path) or root / path.lstrip("/")
 
 
