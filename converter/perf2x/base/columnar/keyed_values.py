@@ -90,9 +90,9 @@ class KeyedValues:
         number = int(self._numbers.of(np.array([key], np.int64))[0])
         low, high = searchsorted(self._packed, [number << 32, (number + 1) << 32]).tolist()
         values, packed = np.append(np.int64(-1), self._values[low:high]), self._packed[low:high]
-        extremes = np.array([sequence.min(initial=0), sequence.max(initial=0)], np.int64) | number << 32
+        extremes = np.array([sequence.min(initial=2**32 - 1), sequence.max(initial=0)], np.int64) | number << 32
         first, last = searchsorted(packed, extremes, "right").tolist()
-        if first == last:  # the usual case: the key has no other value up to the last of these
+        if first == last:  # the usual case: one value is in force at all of these numbers
             return np.full(len(sequence), values[first], np.int64)
         return take(values, searchsorted(packed, number << 32 | sequence, "right"))
 
