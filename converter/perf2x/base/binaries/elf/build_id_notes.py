@@ -1,7 +1,6 @@
-"""Reads and compares build ids: those in the notes of ELF files, in /sys/kernel/notes, in a vmcore or kcore.
+"""Reads build ids from notes, and compares them.
 
-Source of truth: the System V ABI, "Note Section"; include/linux/buildid.h and lib/buildid.c, by which the kernel reads
-them.
+Source of truth: the System V ABI, "Note Section"; include/linux/buildid.h and lib/buildid.c.
 """
 
 import struct
@@ -11,12 +10,10 @@ _MAX_BUILD_ID_SIZE = 64
 
 
 def gnu_build_id(notes: bytes, byte_order: str, alignment: int = 4) -> bytes:
-    """Return the first GNU build id in a sequence of notes; b"" if there is none before the end or a damaged note.
+    """Return the first GNU build id in a sequence of notes; b"" if there is none.
 
-    ``alignment``: of the section or segment with the notes. A note has these fields; the last two are padded to a
-    multiple of 4 bytes, or of 8 if ``alignment`` is 8::
-
-        namesz, descsz, type, name, descriptor
+    A note has a header (namesz, descsz, type), a name and a descriptor. Descriptors and notes begin at multiples of 4
+    bytes, or of 8 if ``alignment`` is 8. ``alignment`` is that of the section or segment.
     """
     padding = 8 if alignment == 8 else 4
     note_offset = 0
@@ -34,10 +31,7 @@ def gnu_build_id(notes: bytes, byte_order: str, alignment: int = 4) -> bytes:
 
 
 def strip_build_id_padding(build_id: bytes) -> bytes:
-    """Return a recorded build id without the zeros with which perf pads it to 20 bytes (util/build-id.c).
-
-    Only build ids of 8 and 16 bytes are recognized.
-    """
+    """Remove the zeros with which perf pads a build id of 8 or 16 bytes to 20 bytes (util/build-id.c)."""
     for size in (8, 16):
         if len(build_id) == 20 and build_id[:size].strip(b"\0") and not build_id[size:].strip(b"\0"):
             return build_id[:size]
@@ -45,8 +39,8 @@ def strip_build_id_padding(build_id: bytes) -> bytes:
 
 
 def same_build_id(recorded: bytes, found: bytes) -> bool:
-    """Return whether the build id that was found in a file is the recorded one; False if none was found.
+    """Return whether two build ids are equal apart from trailing zeros (util/dso.c dso__build_id_equal).
 
-    Trailing zeros are ignored (util/dso.c dso__build_id_equal).
+    The result is False if ``found`` is empty.
     """
     return bool(found) and recorded.rstrip(b"\0") == found.rstrip(b"\0")

@@ -1,6 +1,4 @@
-"""Reads two sections of stripped files that lead to their symbols.
-
-A debug link (``.gnu_debuglink``) names a separate debug file; mini debug info (``.gnu_debugdata``) is a small ELF file.
+"""Reads the sections of stripped files that lead to their symbols: ``.gnu_debuglink`` and ``.gnu_debugdata``.
 
 Source of truth: the GDB manual, "Debugging Information in Separate Files" and "MiniDebugInfo".
 """
@@ -30,10 +28,7 @@ def debug_link(file: ElfObject) -> tuple[str, int] | None:
 
 
 def has_crc(path: Path, crc: int) -> bool:
-    """Return whether the file at ``path`` has the CRC-32 ``crc``; False if it cannot be read.
-
-    This is needed only for files without a build id.
-    """
+    """Return whether the file at ``path`` has this CRC-32; False if it cannot be read."""
     crc_so_far = 0
     try:
         with path.open("rb") as stream:
@@ -45,9 +40,9 @@ def has_crc(path: Path, crc: int) -> bool:
 
 
 def mini_debug_info(file: ElfObject) -> ElfObject | None:
-    """Open ``.gnu_debugdata``, an xz-compressed ELF file with the symbol table that strip removed (Fedora and others).
+    """Open ``.gnu_debugdata``, an xz-compressed ELF file with the symbol table that strip removed.
 
-    Returns None if the file has no such section. Raises ObjectError when the section cannot be read.
+    Raises ObjectError when the section cannot be read.
     """
     section = file.section(".gnu_debugdata")
     if section is None:

@@ -1,7 +1,6 @@
 """Decompresses files and sections in memory: gzip, xz, zstd and zlib.
 
-The data are ELF sections, kernel modules, copies of kallsyms, and mini debug info. The limits of
-base/files/unpack_limit.py apply, because hostile data may unpack to terabytes.
+Sizes are limited (base/files/unpack_limit.py), because hostile data may unpack to terabytes.
 """
 
 import zlib
@@ -41,7 +40,6 @@ def decompress(compression: str, data: bytes, limit: int) -> bytes:
 
 
 def _decompressor(compression: str) -> tuple[Any, type[Exception]]:
-    """Return a decompressor of one stream, and the exception that it raises for damaged data."""
     if compression in ("zlib", "gzip"):
         # adding 16 selects gzip's header
         return zlib.decompressobj(zlib.MAX_WBITS | (16 if compression == "gzip" else 0)), zlib.error

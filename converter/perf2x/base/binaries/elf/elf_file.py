@@ -1,7 +1,6 @@
 """Opens ELF files: reads headers and build id at once, contents of sections on demand.
 
-The headers are plain tuples (base/binaries/elf/elf_headers.py); tables with a row per symbol are numpy arrays
-(base/binaries/elf/symtab.py). No file stays open, so 500 objects take up no file descriptors.
+No file stays open, so 500 objects take up no file descriptors.
 """
 
 import io
@@ -22,17 +21,17 @@ from perf2x.errors import ObjectError
 
 __all__ = ["PF_X", "SHF_ALLOC", "SHF_COMPRESSED", "ElfObject", "ElfSection", "ElfSegment", "open_elf", "open_object"]
 
-# Bytes of the largest unbuffered read.
+# Reads of fewer bytes are unbuffered.
 _MAX_UNBUFFERED = 1 << 30
 
 
 class ElfObject:
-    """An ELF file whose headers have been read and checked against its size; created by ``open_elf``."""
+    """An ELF file whose headers were read and checked against its size; created by ``open_elf``."""
 
     name: str
     """The name in messages: the path, or the name given to the bytes."""
     machine: str
-    """``EM_X86_64`` …, or the number as text if we have no name for it."""
+    """``EM_X86_64`` …, or the number as text."""
     type: str
     """``ET_EXEC``, ``ET_DYN``, ``ET_REL``, ``ET_CORE``, or the number as text."""
     is_64: bool
@@ -43,7 +42,7 @@ class ElfObject:
     size: int
     """Bytes of the whole file."""
     sections: tuple[ElfSection, ...]
-    """By section number, so ``ElfSection.link`` and the section numbers of symbols are indexes into it."""
+    """In the order of section numbers, so ``ElfSection.link`` is an index into it."""
     segments: tuple[ElfSegment, ...]
     build_id: bytes
     """b"" when the file has none."""
@@ -69,7 +68,7 @@ class ElfObject:
 
     @property
     def identity(self) -> str:
-        """Text that identifies this very file: device, inode, size and times or, for a file made of bytes, a digest."""
+        """Text that identifies the file: device, inode, size and times; for a file made of bytes, a digest."""
         status = self._status
         if status is None:
             from hashlib import blake2b  # loads OpenSSL
@@ -79,7 +78,7 @@ class ElfObject:
         return "-".join(f"{number:x}" for number in numbers)
 
     def section(self, name: str) -> ElfSection | None:
-        """Return the first section with this name and with bytes in this file (not SHT_NOBITS); None if there is none.
+        """Return the first section with this name that is not SHT_NOBITS; None if there is none.
 
         ``.debug_info`` also finds ``.zdebug_info``, its compressed form in older GNU tools.
         """
@@ -91,7 +90,7 @@ class ElfObject:
         return {section.name.replace(".zdebug_", ".debug_"): section for section in reversed(in_file)}
 
     def data(self, section: ElfSection) -> bytes:
-        """Return a section's bytes, decompressed if needed (SHF_COMPRESSED, or ``.zdebug_info`` of older GNU tools).
+        """Return a section's contents, decompressed if needed; b"" for SHT_NOBITS.
 
         Raises ObjectError if the section lies outside the file, or cannot be decompressed.
         """
@@ -104,11 +103,11 @@ class ElfObject:
             return self._decompress(raw, section.name)
         if not raw.startswith(b"ZLIB"):
             raise ObjectError(f"{self.name}, {section.name}: no ZLIB header")
-        # after "ZLIB", the size of the contents, always in big-endian order
+        # after "ZLIB", the header has the size of the contents, always in big-endian order
         return decompress("zlib", raw[12:], min(int.from_bytes(raw[4:12], "big"), memory_limit(len(raw))))
 
     def load_segment_at(self, svma: int) -> ElfSegment | None:
-        """Return the PT_LOAD segment that has bytes in the file for the address ``svma``; None if there is none."""
+        """Return the PT_LOAD segment that has bytes in the file for an address; None if there is none."""
         loads = (segment for segment in self.segments if segment.type == "PT_LOAD")
         return next((load for load in loads if load.address <= svma < load.address + load.file_size), None)
 
@@ -121,7 +120,7 @@ class ElfObject:
         return self.read(segment.offset + skip, min(size, segment.file_size - skip))
 
     def read(self, offset: int, size: int) -> bytes:
-        """Read ``size`` bytes of the file at ``offset``. Raises ObjectError when the file is shorter."""
+        """Read ``size`` bytes at ``offset``. Raises ObjectError if the file is shorter, or cannot be read."""
         if offset < 0 or size < 0 or offset + size > self.size:
             raise ObjectError(
                 f"{self.name}: bytes {offset:#x} to {offset + size:#x} lie beyond its size of {self.size:#x}"
@@ -129,7 +128,7 @@ class ElfObject:
         if isinstance(self._source, bytes):
             return self._source[offset : offset + size]
         try:
-            # For most sections, a buffer costs more than the read. But an unbuffered read returns less than 2 GiB.
+            # A buffer costs more than most reads, but one unbuffered read returns less than 2 GiB.
             with self._source.open("rb", buffering=0 if size < _MAX_UNBUFFERED else -1) as stream:
                 stream.seek(offset)
                 data = stream.read(size)
@@ -140,17 +139,17 @@ class ElfObject:
         return data
 
     def offset_to_svma(self, offset: U64) -> tuple[U64, Bools]:
-        """Convert file offsets to svmas; also return which offsets lie in a PT_LOAD segment.
+        """Convert file offsets to svmas; also return which offsets lie in a PT_LOAD segment. Shapes: (n,) each.
 
-        The kernel maps whole pages, so an offset may lie in pages of two segments. A segment that contains the offset
-        wins over one whose first or last page contains it; then an executable segment wins over others; then the
-        earlier one. Shapes: (n,) each.
+        The kernel maps whole pages, so an offset may lie in pages of two segments. Segments that contain the offset
+        itself take precedence, then executable segments, then earlier ones.
         """
         result = np.zeros(len(offset), np.uint64)
         is_found = falses(len(offset))
         loads = [segment for segment in self.segments if segment.type == "PT_LOAD"]
         loads.sort(key=lambda segment: not segment.flags & PF_X)  # stable: executable segments first
-        for page_size in (1, 4096):  # 1: the segments themselves; 4096: their pages
+        # first the segments themselves, then their pages
+        for page_size in (1, 4096):
             for load in loads:
                 start = load.offset // page_size * page_size
                 end = -(-(load.offset + load.file_size) // page_size) * page_size
@@ -165,10 +164,7 @@ class ElfObject:
         return io.BytesIO(self._source) if isinstance(self._source, bytes) else open_regular(self._source)
 
     def _find_build_id(self) -> bytes:
-        """Return the first NT_GNU_BUILD_ID: from sections, else from segments; b"" if there is none.
-
-        Sections come first, because in debug files the segments have no contents.
-        """
+        # sections come first, because in debug files the segments have no contents
         notes = [(s.offset, s.size, s.alignment) for s in self.sections if s.type == "SHT_NOTE"]
         notes += [(s.offset, s.file_size, s.alignment) for s in self.segments if s.type == "PT_NOTE"]
         for offset, size, alignment in notes:
@@ -179,10 +175,7 @@ class ElfObject:
         return b""
 
     def _decompress(self, raw: bytes, section: str) -> bytes:
-        """Decompress ``raw``, the bytes of the section called ``section``, which has SHF_COMPRESSED.
-
-        ``raw`` begins with an Elf64_Chdr (type, a reserved word, size, alignment) or an Elf32_Chdr (without that word).
-        """
+        # the header is Elf64_Chdr (type, reserved, size, alignment) or Elf32_Chdr (type, size, alignment)
         header_size = 24 if self.is_64 else 12
         if len(raw) < header_size:
             raise ObjectError(f"{self.name}, {section}: the compression header is cut off")
@@ -202,10 +195,9 @@ def is_compressed(section: ElfSection) -> bool:
 
 
 def open_elf(source: Path | str | bytes, name: str = "") -> ElfObject:
-    """Read the headers of an ELF file from a path, or from the bytes of an ELF file.
+    """Open an ELF file, given its path or its bytes; ``name`` is its name in messages (default: the path).
 
-    ``name`` is the file's name in messages (default: the path). Raises ObjectError if it is not an ELF file, or its
-    section or segment headers lie outside it; contents of sections are checked when they are read.
+    Raises ObjectError if it is not an ELF file, or if its section or segment headers lie outside it.
     """
     if isinstance(source, bytes):
         return ElfObject(source, name or "(bytes)")
@@ -213,7 +205,7 @@ def open_elf(source: Path | str | bytes, name: str = "") -> ElfObject:
 
 
 def open_object(path: Path) -> ElfObject:
-    """Open an ELF file, perhaps compressed by gzip, xz or zstd as kernel modules are.
+    """Open an ELF file, which may be compressed by gzip, xz or zstd as kernel modules are.
 
     Raises ObjectError if it is not an ELF file.
     """
@@ -222,7 +214,7 @@ def open_object(path: Path) -> ElfObject:
     return open_elf(decompress_file(read_object_file(path)), str(path))
 
 
-# Bytes of the longest code that `read_code` reads.
+# Maximum bytes that `read_code` reads.
 MAX_CODE_SIZE = 1 << 20
 
 
@@ -239,12 +231,12 @@ def read_code(elf: ElfObject, start: int, size: int) -> bytes:
     return code
 
 
-# Bytes of a block, few enough that reading it takes no longer than opening the file; and how many blocks are cached.
+# Bytes of a block, and the number of cached blocks. Reading a block takes no longer than opening the file.
 BLOCK_SIZE, MAX_BLOCKS = 1 << 14, 256
 
 
 class CodeBlocks:
-    """Reads code of one file by address, in blocks; a limited number of blocks is cached."""
+    """Reads code of one file by address, in cached blocks."""
 
     def __init__(self, elf: ElfObject) -> None:
         self.elf = elf

@@ -1,7 +1,7 @@
 """Reads ELF headers as plain tuples; each table is read in one piece and checked against the file's size.
 
-pyelftools would add 40 ms of import time to every run, and take many times as long per object. Tests compare its
-results with ours. Source of truth for the constants: the System V ABI, chapters 4 and 5, and include/uapi/linux/elf.h.
+pyelftools would add 40 ms of import time to every run, and take many times as long for each object. Source of truth:
+the System V ABI, chapters 4 and 5; include/uapi/linux/elf.h.
 """
 
 import os
@@ -13,11 +13,9 @@ from perf2x.errors import ObjectError
 _IDENT_SIZE = 16
 _CLASS_32, _CLASS_64 = 1, 2
 _LITTLE, _BIG = 1, 2
-# ``e_shstrndx`` is the number of the section with the sections' names. If the number does not fit, the field has this
-# value, and the number is in ``sh_link`` of section 0.
+# Value of ``e_shstrndx`` if the section number does not fit into it; the number is then in ``sh_link`` of section 0.
 _SHN_XINDEX = 0xFFFF
-# ``e_phnum`` is the number of segments. If it does not fit, the field has this value, and the number is in ``sh_info``
-# of section 0.
+# Value of ``e_phnum`` if the number of segments does not fit into it; the number is then in ``sh_info`` of section 0.
 _PN_XNUM = 0xFFFF
 
 # Fields after e_ident as ``struct`` codes: type, machine, version, entry, phoff, shoff, flags, ehsize, phentsize,
@@ -25,8 +23,8 @@ _PN_XNUM = 0xFFFF
 _HEADER_FIELDS = {_CLASS_64: "HHIQQQIHHHHHH", _CLASS_32: "HHIIIIIHHHHHH"}
 # Fields of a section header: name, type, flags, addr, offset, size, link, info, addralign, entsize.
 _SECTION_FIELDS = {_CLASS_64: "IIQQQQIIQQ", _CLASS_32: "IIIIIIIIII"}
-# Fields of a program header: type, flags, offset, vaddr, paddr, filesz, memsz, align; with 32 bits, flags are second to
-# last.
+# Fields of a 64-bit program header: type, flags, offset, vaddr, paddr, filesz, memsz, align. In 32-bit headers, flags
+# are second to last.
 _SEGMENT_FIELDS = {_CLASS_64: "IIQQQQQQ", _CLASS_32: "IIIIIIII"}
 
 _FILE_TYPES = {1: "ET_REL", 2: "ET_EXEC", 3: "ET_DYN", 4: "ET_CORE"}
@@ -45,9 +43,9 @@ _SEGMENT_TYPES = {
 SHF_ALLOC = 0x2
 SHF_COMPRESSED = 0x800
 PF_X = 0x1
-# Maximum bytes of a name or path; the rest is cut off.
+# Maximum bytes of a name or path.
 MAX_STRING_SIZE = 1 << 16
-# What is appended to a name that was cut off.
+# Appended to a name that was cut off.
 CUT_MARK = " [cut after 64 KiB]"
 
 
@@ -56,7 +54,7 @@ class ElfSection(NamedTuple):
 
     name: str
     type: str
-    """``SHT_PROGBITS`` …, or the number as text if _SECTION_TYPES has no name for it."""
+    """``SHT_PROGBITS`` …, or the number as text."""
     flags: int
     address: int
     """svma; 0 if the section is not loaded."""
@@ -105,8 +103,7 @@ class ElfHeaders:
         self.machine = _MACHINES.get(fields[1], str(fields[1]))
         self.entry = fields[3]
         phoff, shoff, (phentsize, phnum, shentsize, shnum, shstrndx) = (*fields[4:6], fields[8:])
-        # Section 0 is not a section: its sh_size, sh_link and sh_info (fields 5 to 7) are the numbers that do not fit
-        # into the header. It is missing if e_shoff is 0.
+        # Fields 5 to 7 of section 0 (sh_size, sh_link, sh_info) are the numbers that do not fit into the header.
         zeroth = self._rows("section headers", _SECTION_FIELDS, shoff, min(shoff, 1), shentsize)
         if zeroth:
             shnum, shstrndx = shnum or zeroth[0][5], zeroth[0][6] if shstrndx == _SHN_XINDEX else shstrndx
@@ -130,10 +127,7 @@ class ElfHeaders:
         return data
 
     def _rows(self, what: str, layouts: dict[int, str], offset: int, count: int, size: int) -> list[tuple[int, ...]]:
-        """Read a table of ``count`` headers of ``size`` bytes each, which may have more fields than we know.
-
-        ``what`` names the headers in messages; ``layouts`` has the known fields by word size.
-        """
+        """Read ``count`` headers of ``size`` bytes each; fields after those of ``layouts`` are ignored."""
         if not count:
             return []
         layout = struct.Struct(self.byte_order + layouts[self._class])
@@ -145,7 +139,6 @@ class ElfHeaders:
         return [layout.unpack_from(table, start) for start in range(0, count * size, size)]
 
     def _with_names(self, rows: list[tuple[int, ...]], shstrndx: int) -> tuple[ElfSection, ...]:
-        """Make sections of section headers; ``shstrndx`` is the number of the section with their names."""
         names = b""
         if 0 < shstrndx < len(rows):
             offset, size = rows[shstrndx][4:6]
@@ -156,7 +149,7 @@ class ElfHeaders:
         return tuple([ElfSection(string_at(names, row[0]), types.get(row[1]) or str(row[1]), *row[2:]) for row in rows])
 
     def _segment(self, row: tuple[int, ...]) -> ElfSegment:
-        if not self.is_64:  # the flags are second to last: make them second
+        if not self.is_64:  # move the flags to the second place
             row = (row[0], row[6], *row[1:6], row[7])
         kind, flags, offset, address, _, file_size, memory_size, alignment = row
         name = _SEGMENT_TYPES.get(kind, str(kind))
@@ -166,8 +159,8 @@ class ElfHeaders:
 def string_at(strings: bytes, offset: int) -> str:
     """Return the NUL-terminated string at ``offset`` of a string table; "" outside the table.
 
-    Any number of symbols may share one string. So a string that is longer than compilers write is cut off after
-    MAX_STRING_SIZE bytes, and CUT_MARK is appended: otherwise, a small file could fill the memory.
+    A string longer than MAX_STRING_SIZE bytes is cut off, and CUT_MARK is appended. Any number of symbols may share one
+    string, so without this limit a small file could fill the memory.
     """
     limit = offset + MAX_STRING_SIZE
     end = strings.find(b"\0", offset, limit + 1)

@@ -1,13 +1,11 @@
 """Makes symbols for the entries of procedure linkage tables (PLT), such as ``malloc@plt``.
 
-An entry is a piece of code that jumps to a function whose address is in the global offset table (GOT). Up to three
-sections have entries:
+An entry jumps to a function whose address is in the global offset table (GOT). Three sections have entries:
 
-- ``.plt``: a common header, which may be missing with ``-z now``, then an entry per relocation in ``.rela.plt`` or
-  ``.rel.plt``, in the same order (x86: in the order of the relocations' offsets);
-- ``.plt.sec`` (x86 with IBT): where it exists, calls go to its entries, and the whole of ``.plt`` counts as header;
-- ``.plt.got`` (x86): entries without a relocation in ``.rela.plt``. On x86-64, their names come from the GOT slots that
-  they read, which have relocations in ``.rela.dyn``.
+- ``.plt``: a header, then an entry for each relocation in ``.rela.plt`` or ``.rel.plt``;
+- ``.plt.sec`` (x86 with IBT): it has these entries instead, and the whole of ``.plt`` counts as header;
+- ``.plt.got`` (x86): its entries have no relocation in ``.rela.plt``. On x86-64, their names come from the relocations
+  of their GOT slots, in ``.rela.dyn``.
 
 Source of truth: tools/perf/util/symbol-elf.c dso__synthesize_plt_symbols and get_plt_sizes.
 """
@@ -25,27 +23,25 @@ from perf2x.errors import ObjectError
 
 _X86 = ("EM_386", "EM_X86_64")
 _R_X86_64_IRELATIVE = 37
-# {machine: (bytes of the header of .plt, bytes of an entry)}; other machines: see `_header_and_entry_size`
+# {machine: (bytes of the header of .plt, bytes of an entry)}
 _HEADER_AND_ENTRY_SIZES = {
     "EM_ARM": (20, 12), "EM_AARCH64": (32, 16), "EM_LOONGARCH": (32, 16), "EM_RISCV": (32, 16),
     "EM_SPARC": (48, 12), "EM_SPARCV9": (128, 32),
 }  # fmt: skip
 
 
-# Returns the name of the function that starts exactly at an svma, "" if none does; needed for entries of ifuncs.
+# Returns the name of the function that starts exactly at an svma, "" if none does.
 NameAt = Callable[[int], str]
 
 
 class LinkageTable:
-    """The entries of ``.plt``, ``.plt.sec`` and ``.plt.got`` as synthesized symbols.
+    """The entries of ``.plt``, ``.plt.sec`` and ``.plt.got`` as symbols; none if there is no ``.plt``.
 
-    A file without ``.plt``, or with entries of unknown size, has no such symbols. Addresses are computed up front,
-    names on demand: most recordings hit few entries. On x86, relocations are sorted by offset before they are matched
-    to entries, because the relocations of ifuncs are out of order.
+    Names are looked up on demand, because most recordings hit few entries.
     """
 
     start: U64
-    """(n,) svma of each entry: first those of ``.plt.got``, then the header of ``.plt``, if any, then the others."""
+    """(n,) svmas: the entries of ``.plt.got``, the header of ``.plt`` if there is one, then the other entries."""
     size: U64
     """(n,) in bytes."""
 
@@ -56,7 +52,7 @@ class LinkageTable:
         self._plt_got_code = b""
         self._relocation_section: ElfSection | None = None
         self._relocations: Relocations | None = None
-        self._header_count = 0  # 1 if ``.plt`` has a header
+        self._header_count = 0
         plt = elf.section(".plt")
         header_size, entry_size = _header_and_entry_size(elf, plt) if plt is not None else (0, 0)
         parts = [(np.zeros(0, np.uint64), 0)]
@@ -81,7 +77,6 @@ class LinkageTable:
         return f"{function or f'offset_{int(self.start[row]):#x}'}@plt"
 
     def _plt_got_entries(self) -> tuple[U64, int]:
-        """Return (start of each, size) of the entries of ``.plt.got``."""
         self._plt_got = self._elf.section(".plt.got") if self._elf.machine in _X86 else None
         if self._plt_got is None:
             return np.zeros(0, np.uint64), 0
@@ -91,18 +86,18 @@ class LinkageTable:
         return _address_range(self._plt_got.address, count, entry_size), entry_size
 
     def _header_and_entries(self, plt: ElfSection, header_size: int, entry_size: int) -> list[tuple[U64, int]]:
-        """Return (start of each, size) of the header, if any, and of the entries that have a relocation each."""
+        """Return (start of each, size) of the header, and of the entries with a relocation."""
         elf = self._elf
         plt_sec = elf.section(".plt.sec") if elf.machine in _X86 else None
         section = self._relocation_section = elf.section(".rela.plt") or elf.section(".rel.plt")
         self._relocations = relocations(elf, section) if section is not None else None
         count, start = len(self._relocations or ()), plt.address + header_size
         self._header_count = 1
-        if plt_sec is not None:  # all of .plt is the header
+        if plt_sec is not None:
             _, entry_size = _header_and_entry_size(elf, plt_sec)
             header_size, start = plt.size, plt_sec.address
         elif section is not None and count * entry_size == plt.size:
-            # no room for a header: with -z now, nothing is bound lazily, which is what the header is for
+            # with -z now, there is no header, because it is only needed to bind functions lazily
             start, self._header_count = plt.address, 0
         return [
             (_address_range(plt.address, self._header_count, 0), header_size),
@@ -111,10 +106,7 @@ class LinkageTable:
 
     @cached_property
     def _relocations_and_symbols(self) -> tuple[Relocations, AnyArray, bytes] | None:
-        """The relocations in the order of the entries, the symbol table that they refer to, and its string table.
-
-        None without relocations or symbols.
-        """
+        """The relocations in the order of the entries, their symbol table, and its string table."""
         elf, section, rows = self._elf, self._relocation_section, self._relocations
         if section is None or rows is None or not 0 < section.link < len(elf.sections):
             return None
@@ -122,6 +114,7 @@ class LinkageTable:
         if table.type not in ("SHT_DYNSYM", "SHT_SYMTAB"):
             return None
         symbols, strings = raw_symbols(elf, table)
+        # on x86, entries are in the order of offsets, but relocations of ifuncs are not
         rows = take_rows_of(rows, argsort(rows.offset)) if elf.machine in _X86 else rows
         highest = int(rows.symbol.max(initial=0))
         if len(rows) and highest >= len(symbols):
@@ -129,23 +122,19 @@ class LinkageTable:
         return rows, symbols, strings
 
     def _relocated_name(self, row: int) -> str:
-        """Return the function's name for the entry that belongs to relocation ``row``; "" if unknown.
-
-        It is the name of the relocation's symbol. R_X86_64_IRELATIVE has no symbol: there it is the name of the ifunc's
-        resolver, whose address is the relocation's addend.
-        """
+        """Return the function's name for the entry of relocation ``row``; "" if unknown."""
         if self._relocations_and_symbols is None:
             return ""
         rows, symbols, strings = self._relocations_and_symbols
         offset = int(symbols["name"][rows.symbol[row]])
         name = string_at(strings, offset) if offset else ""
         if not name and self._elf.machine == "EM_X86_64" and rows.addend is not None:
+            # instead of a symbol, an IRELATIVE relocation has the address of the ifunc's resolver, as its addend
             return self._name_at(int(rows.addend[row])) if rows.type[row] == _R_X86_64_IRELATIVE else ""
         return name
 
     @cached_property
     def _plt_got_names(self) -> list[str]:
-        """Names of the entries of ``.plt.got``, "" for unknown ones."""
         assert self._plt_got is not None
         size, address, code = self._plt_got.entry_size or 8, self._plt_got.address, self._plt_got_code
         slots = [_got_slot(code[offset : offset + size], address + offset) for offset in range(0, len(code), size)]
@@ -154,7 +143,7 @@ class LinkageTable:
 
 
 def _address_range(start: int, count: int, step: int) -> U64:
-    """Return (count,) addresses ``step`` apart; in damaged files they may wrap around."""
+    # in damaged files, addresses may wrap around
     return np.uint64(start % 2**64) + np.arange(count, dtype=np.uint64) * np.uint64(step)
 
 
@@ -167,10 +156,7 @@ def _header_and_entry_size(elf: ElfObject, plt: ElfSection) -> tuple[int, int]:
 
 
 def _got_names(elf: ElfObject, slots: list[int]) -> dict[int, str]:
-    """Map GOT slots to the names of the symbols whose addresses they hold, by the relocations in ``.rela.dyn``.
-
-    ``slots`` are svmas; −1 stands for an unknown slot. Slots without a named symbol are left out.
-    """
+    """Map GOT slots (svmas, −1 if unknown) to the names of the symbols whose addresses they hold."""
     section = elf.section(".rela.dyn")
     if section is None or not 0 < section.link < len(elf.sections):
         return {}
@@ -186,11 +172,10 @@ def _got_names(elf: ElfObject, slots: list[int]) -> dict[int, str]:
 
 
 def _got_slot(code: bytes, address: int) -> int:
-    """Return the svma of the GOT slot that an entry jumps through; ``address`` is the entry's svma.
+    """Return the svma of the GOT slot that an entry at ``address`` jumps through; −1 for other code.
 
-    The entry is ``[endbr64] [bnd] jmp *disp(%rip)`` (get_x86_64_plt_disp). Returns −1 for other code.
+    The entry is ``[endbr64] [bnd] jmp *disp(%rip)`` (get_x86_64_plt_disp).
     """
-    # skip endbr64 (f3 0f 1e fa) and bnd (f2), if they are there
     jump_offset = 4 if code.startswith(b"\xf3\x0f\x1e\xfa") else 0
     jump_offset += code[jump_offset : jump_offset + 1] == b"\xf2"
     if code[jump_offset : jump_offset + 2] != b"\xff\x25" or len(code) < jump_offset + 6:

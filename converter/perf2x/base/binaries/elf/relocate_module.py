@@ -1,9 +1,9 @@
 """Applies the relocations of a kernel module's debug info, and builds an executable from the result.
 
-A module is a relocatable file: all of its sections begin at address 0, and in its debug info, references to addresses,
-strings and other units are relocations. We give each section with code an address of its own, apply the relocations of
-the debug info (store symbol + addend), and write the sections with debug info to an ELF executable, which any DWARF
-reader accepts. Source of truth: kernel/module/main.c layout_sections; the psABIs of the machines below for relocations.
+A module is a relocatable file: all of its sections begin at address 0, and references in its debug info are
+relocations. Each section with code gets an address of its own here. DWARF readers can read the resulting executable.
+
+Source of truth: kernel/module/main.c layout_sections; the psABIs of the machines below for relocations.
 """
 
 import struct
@@ -17,11 +17,10 @@ from perf2x.base.columnar import U64, AnyArray, arange, as_int64, as_uint64
 from perf2x.errors import ObjectError
 
 _SHF_EXECINSTR = 0x4
-# Address of a module's first section. It is a multiple of every alignment that is respected below, and not 0, which
-# means "discarded" in debug info.
+# Address of a module's first section; 0 would mean "discarded" in debug info.
 MODULE_BASE = 1 << 16
 
-# {machine: {relocation type: bytes that it changes}} of types that store symbol + addend; debug info has no others.
+# {machine: {relocation type: bytes that it changes}}; all of these types store symbol + addend.
 _RELOCATION_SIZES = {
     "EM_X86_64": {1: 8, 10: 4, 11: 4},  # R_X86_64_64, R_X86_64_32, R_X86_64_32S
     "EM_386": {1: 4},  # R_386_32
@@ -30,9 +29,7 @@ _RELOCATION_SIZES = {
     "EM_S390": {22: 8, 4: 4},  # R_390_64, R_390_32
     "EM_PPC64": {38: 8, 1: 4},  # R_PPC64_ADDR64, R_PPC64_ADDR32
 }
-# {section type: its number}, for sections that are copied, and for the section with their names
 _TYPE_NUMBERS = {"SHT_PROGBITS": 1, "SHT_STRTAB": 3, "SHT_NOTE": 7}
-# the sections that are copied to the executable
 _COPIED_SECTIONS = (".debug_info", ".debug_abbrev", ".debug_line", ".debug_str", ".debug_line_str", ".debug_ranges",
          ".debug_rnglists", ".debug_addr", ".debug_str_offsets", ".note.gnu.build-id")  # fmt: skip
 
@@ -46,10 +43,7 @@ def section_addresses(module: ElfObject, start: int = MODULE_BASE) -> dict[int, 
 
 
 def _code_addresses(module: ElfObject, address: int, is_init: bool) -> Iterator[tuple[int, int]]:
-    """Yield (section number, address) of executable sections, laid out from ``address``.
-
-    ``is_init``: those with init code; otherwise all others.
-    """
+    """Yield (section number, address) of sections with init code (``is_init``) or with all other code."""
     for index, section in enumerate(module.sections):
         is_executable = section.flags & (SHF_ALLOC | _SHF_EXECINSTR) == SHF_ALLOC | _SHF_EXECINSTR
         if is_executable and section.name.startswith(".init") == is_init:
@@ -70,7 +64,7 @@ def relocate_debug_info(module: ElfObject) -> bytes:
     if sizes is None:
         raise ObjectError(f"{module.name}: no source lines, because relocations of {module.machine} are unsupported")
     addresses = section_addresses(module)
-    # init code has debug info, too; its addresses must differ from all others
+    # init code has debug info, too, so its addresses must differ from all others
     end = max((start + module.sections[index].size for index, start in addresses.items()), default=MODULE_BASE)
     addresses |= _code_addresses(module, -(-end // 4096) * 4096, is_init=True)
     sections = []
@@ -87,10 +81,9 @@ def relocate_debug_info(module: ElfObject) -> bytes:
 def _apply_relocations(
     module: ElfObject, section: ElfSection, addresses: Mapping[int, int], sizes: Mapping[int, int], data: AnyArray
 ) -> None:
-    """Apply the relocations in ``section`` to ``data``: store symbol + addend at the offset of each relocation.
+    """Store symbol + addend in ``data``, in place, at the offset of each relocation in ``section``.
 
-    ``addresses``: {section number: address}; ``sizes``: {relocation type: bytes that it changes}; ``data``: the section
-    to relocate, an array of uint8, which is changed in place.
+    ``addresses``: {section number: address}; ``sizes``: {relocation type: bytes that it changes}.
     """
     rows = relocations(module, section)
     if not 0 < section.link < len(module.sections):
@@ -113,28 +106,28 @@ def _apply_relocations(
 
 
 def _symbol_addresses(module: ElfObject, symbol_table: ElfSection, addresses: Mapping[int, int]) -> U64:
-    """Return each symbol's address, shape (symbols,): its value plus the address of its section.
+    """Return (symbols,) addresses: each symbol's value plus the address of its section.
 
-    Sections that are not in ``addresses`` begin at 0. So the address of a symbol in a debug section is an offset in it.
+    Sections that are not in ``addresses`` begin at 0, so the address of a symbol in a debug section is an offset in it.
     """
     rows, _ = raw_symbols(module, symbol_table)
     section_address = np.zeros(SHN_LORESERVE, np.uint64)
     for index, address in addresses.items():
         if index < SHN_LORESERVE:
             section_address[index] = address
-    # numbers from SHN_LORESERVE on have special meanings, such as SHN_ABS; section 0 is at 0
+    # numbers from SHN_LORESERVE on have special meanings, such as SHN_ABS
     section = np.where(rows["section"] < SHN_LORESERVE, rows["section"], 0)
     return as_uint64(rows["value"]) + section_address[section]
 
 
 def _executable(module: ElfObject, sections: list[tuple[ElfSection, AnyArray]]) -> bytes:
-    """Build an ELF file from sections and their contents; readers of debug info do not need segments.
+    """Build an ELF file without segments, which readers of debug info do not need.
 
     Layout: ELF header, contents of the sections, contents of .shstrtab (the names of the sections), section headers.
     """
     names = b"\0" + b"".join(section.name.encode() + b"\0" for section, _ in sections) + b".shstrtab\0"
     layout = "IIQQQQIIQQ" if module.is_64 else "10I"
-    offset = 64 if module.is_64 else 52  # the size of the ELF header
+    offset = 64 if module.is_64 else 52  # after the ELF header
     # section 0 is a row of zeros
     body, headers = [], [struct.pack(module.byte_order + layout, *[0] * 10)]
     for name, kind, data in [*((s.name, s.type, d.tobytes()) for s, d in sections), (".shstrtab", "SHT_STRTAB", names)]:
@@ -149,7 +142,7 @@ def _executable(module: ElfObject, sections: list[tuple[ElfSection, AnyArray]]) 
 def _executable_header(module: ElfObject, section_headers: int, count: int) -> bytes:
     """Turn the module's ELF header into the header of an executable without segments.
 
-    ``section_headers`` is the offset of the new section headers, ``count`` their number; the last is .shstrtab's.
+    ``section_headers`` is the offset of the new section headers; the last of them is .shstrtab's.
     """
     byte_order = module.byte_order
     header = bytearray(module.read(0, 64 if module.is_64 else 52))

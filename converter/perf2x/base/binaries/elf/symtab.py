@@ -1,6 +1,6 @@
 """Reads ELF symbol tables and relocations as columns, and selects the symbols that perf uses.
 
-A loop with pyelftools takes 16 µs per symbol; here a table is one numpy view of the section. Source of truth:
+Each table is one numpy view of the section: a loop with pyelftools takes 16 µs per symbol. Source of truth:
 tools/perf/util/symbol-elf.c dso__load_sym_internal and elf_sym__*.
 """
 
@@ -35,7 +35,7 @@ _FIELDS_32 = [("name", "u4"), ("value", "u4"), ("size", "u4"), ("info", "u1"), (
 
 
 class SymbolRows(ColumnTable):
-    """Symbols of one table, in its order. Names are decoded one by one, on demand."""
+    """Symbols of one table, in its order."""
 
     start: U64
     """svma"""
@@ -44,7 +44,7 @@ class SymbolRows(ColumnTable):
     """STT_*"""
     binding: U8
     """STB_*"""
-    # offset of the name in the string table
+    # offset of the name in ``strings``
     name_offset: U32
     # the string table
     strings: bytes
@@ -71,7 +71,7 @@ class Relocations(ColumnTable):
     """The rows of a relocation section, in its order."""
 
     offset: U64
-    """The svma or, in relocatable files, the offset in the section, of the bytes to change."""
+    """The bytes to change begin here: an svma or, in relocatable files, an offset in the section."""
     symbol: I64
     """Row in the symbol table that the section links to."""
     type: U64
@@ -98,8 +98,7 @@ def function_symbols(
 ) -> SymbolRows | None:
     """Return the symbols of ``table`` (``.symtab`` or ``.dynsym``) that perf uses as names; None if it is missing.
 
-    ``section_addresses`` is needed for relocatable files: {section number: address}. Symbols of sections that are not
-    in it are left out.
+    For relocatable files, ``section_addresses`` is {section number: address}; symbols of other sections are left out.
     """
     section = elf.section(table)
     if section is None:
@@ -121,16 +120,15 @@ def function_symbols(
     return SymbolRows(start, size, symbol_type, binding, name, strings)
 
 
-# Whether a symbol is used depends on its type, its section and its visibility. Each of the three is looked up in a
-# table of bit masks; the symbol is used if the three masks have a bit in common.
+# A symbol's type, its section and its visibility each have a bit mask. The symbol is used if the masks have a bit in
+# common.
 _CODE_OR_DATA, _LABEL, _FUNCTION = 1, 2, 4
 
 
 def _is_nameable(elf: ElfObject, rows: AnyArray) -> Bools:
     """Return which symbols perf uses as names (elf_sym__filter, elf_sym__is_label), shape (n,).
 
-    These are functions and data in loaded sections. Labels (STT_NOTYPE), which assembly code has, are used only if they
-    are not hidden, and their section has "text" or "data" in its name.
+    Labels (STT_NOTYPE) must not be hidden, and their section must have "text" or "data" in its name.
     """
     by_section = np.zeros(1 << 16, np.uint8)
     for number, section in enumerate(elf.sections[1:SHN_LORESERVE], 1):
@@ -144,34 +142,29 @@ def _is_nameable(elf: ElfObject, rows: AnyArray) -> Bools:
     return is_nameable
 
 
-# bits by symbol type
 _BITS_OF_TYPE = {
     STT_FUNC: _CODE_OR_DATA | _FUNCTION,
     STT_GNU_IFUNC: _CODE_OR_DATA,
     STT_OBJECT: _CODE_OR_DATA,
     STT_NOTYPE: _LABEL,
 }
-# (256,) bits for each st_info, which has the type.
+# (256,) bits for each st_info; its low four bits are the type.
 _BY_INFO = np.array([_BITS_OF_TYPE.get(info & 0xF, 0) for info in range(256)], np.uint8)
-# _LABEL for each st_other whose visibility is not hidden
 _NOT_HIDDEN = [0 if other & 3 in (_STV_INTERNAL, _STV_HIDDEN) else _LABEL for other in range(256)]
-# (256,) bits for each st_other, which has the visibility: hidden symbols lack _LABEL.
+# (256,) bits for each st_other; its low two bits are the visibility.
 _BY_OTHER = np.array(_NOT_HIDDEN, np.uint8) | np.uint8(_CODE_OR_DATA | _FUNCTION)
-# what may follow ``$`` in the name of a mapping symbol
+# Letters that may follow ``$`` in the name of a mapping symbol.
 _MAPPING_LETTERS = {"EM_ARM": b"adtx", "EM_AARCH64": b"adtx", "EM_RISCV": b"dx"}
 
 
 def _is_mapping_symbol(elf: ElfObject, name_offset: AnyArray, strings: bytes) -> Bools:
-    """Return which symbols only mark where code or data begins (Arm, AArch64, RISC-V), shape (n,).
-
-    Their names are, for example, ``$x`` for code and ``$d`` or ``$d.1`` for data; on RISC-V, anything may follow the
-    letter.
-    """
+    """Return which symbols only mark where code (``$x``) or data (``$d``, ``$d.1``) begins, shape (n,)."""
     if not len(name_offset):
         return falses(0)
-    characters = np.frombuffer(strings + b"\0\0\0", np.uint8)  # names may lie at the end of the table, or beyond it
+    characters = np.frombuffer(strings + b"\0\0\0", np.uint8)  # a name may begin at the end
     name_start: I64 = np.minimum(as_int64(name_offset), len(strings))
     has_letter = np.isin(characters[name_start + 1], np.frombuffer(_MAPPING_LETTERS[elf.machine], np.uint8))
+    # on RISC-V, anything may follow the letter
     has_end = np.isin(characters[name_start + 2], (0, ord("."))) | (elf.machine == "EM_RISCV")
     is_mapping: Bools = (characters[name_start] == ord("$")) & has_letter & has_end
     return is_mapping

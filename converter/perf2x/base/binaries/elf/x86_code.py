@@ -11,27 +11,26 @@ from perf2x.base.binaries.elf.x86_instructions import MAX_SIZE, X86Instruction, 
 from perf2x.base.columnar import flatnonzero, lexsort
 from perf2x.errors import ObjectError
 
-# Maximum number of cached instructions.
 _MAX_CACHED = 1 << 17
-# The extent (start, end) of a function without a symbol: all addresses.
+# The (start, end) of a function without a symbol.
 ANYWHERE = 0, 2**64
 
 
 class X86Code:
     """Decodes instructions on demand and caches them.
 
-    ``instruction(svma)`` returns the instruction at an address, as `_instruction` does.
+    ``instruction(svma)`` returns the instruction at an address; None if it is invalid, or not in the file.
     """
 
     def __init__(self, elf: ElfObject, debug_file: ElfObject | None) -> None:
-        """``debug_file`` is the separate debug file of ``elf``, if there is one; its symbols are used first."""
+        """The symbols of ``debug_file``, the separate debug file of ``elf``, are used first."""
         self.is_64 = elf.machine == "EM_X86_64"
         self._files = [elf] if debug_file is None else [debug_file, elf]
         self.instruction = lru_cache(_MAX_CACHED)(partial(_instruction, CodeBlocks(elf), self.is_64))
         self._extents: tuple[list[int], list[int]] | None = None
 
     def function_extent(self, svma: int) -> tuple[int, int]:
-        """Return the (start, end) of the function at an address, by its symbol; ANYWHERE without a symbol."""
+        """Return the (start, end) of the function at an address; ANYWHERE if no symbol covers it."""
         if self._extents is None:
             self._extents = self._starts_and_ends()
         starts, ends = self._extents
@@ -39,9 +38,9 @@ class X86Code:
         return (starts[row], ends[row]) if row >= 0 and svma < ends[row] else ANYWHERE
 
     def _starts_and_ends(self) -> tuple[list[int], list[int]]:
-        """Return the starts of all functions, ascending, and their ends, from the first symbol table that has any.
+        """Return the starts of functions, ascending, and their ends, from the first table with symbols.
 
-        A function whose symbol has no size, as in assembly, ends where the next one begins; the last one is then empty.
+        A function whose symbol has no size, as in assembly, ends where the next one begins.
         """
         for file in self._files:
             for table in (".symtab", ".dynsym"):
@@ -51,7 +50,7 @@ class X86Code:
                     continue
                 if rows is not None and len(rows):
                     functions = flatnonzero(rows.type == STT_FUNC)
-                    # by start; of functions with the same start, the one with the largest size comes last
+                    # of functions with the same start, the largest comes last
                     sorted_functions = functions[lexsort([rows.size[functions], rows.start[functions]])]
                     start, size = rows.start[sorted_functions], rows.size[sorted_functions]
                     next_start = np.append(start[1:], start[-1:])
@@ -60,7 +59,6 @@ class X86Code:
 
 
 def _instruction(blocks: CodeBlocks, is_64: bool, svma: int) -> X86Instruction | None:
-    """Return the instruction at an address; None if it is invalid, or not in the file."""
     try:
         return decode(blocks.read(svma, svma + MAX_SIZE), is_64=is_64)
     except ObjectError:
@@ -68,7 +66,7 @@ def _instruction(blocks: CodeBlocks, is_64: bool, svma: int) -> X86Instruction |
 
 
 class BranchLengths:
-    """Returns the lengths of one file's branch instructions: code that ran up to a branch ends after the branch."""
+    """Returns the lengths of one file's branch instructions."""
 
     def __init__(self, elf: ElfObject) -> None:
         self._is_x86, self._code = elf.machine in ("EM_X86_64", "EM_386"), X86Code(elf, None)

@@ -1,9 +1,8 @@
-"""Decodes x86 instructions: the length of each, and the operands of those that may change whole registers.
+"""Decodes the lengths and operands of x86 instructions.
 
-An instruction is: prefixes, REX (64-bit code), opcode, ModR/M, SIB, displacement, immediate; all but the opcode are
+An instruction is: prefixes, REX (64-bit code), opcode, ModR/M, SIB, displacement, immediate. All but the opcode are
 optional. Opcodes are in maps: those of the first map are one byte, those of the others begin with 0F, 0F 38 or 0F 3A.
-VEX and EVEX are further prefixes, which select the map by number; the high bits of register numbers in them are not
-decoded.
+VEX and EVEX are further prefixes, which select the map by number.
 
 Source: Intel's Software Developer's Manual, volume 2: 2.1 (prefixes, ModR/M, SIB), 2.3 and 2.7 (VEX, EVEX), appendix A
 (opcode maps).
@@ -13,8 +12,8 @@ from typing import NamedTuple
 
 # Maximum bytes of an instruction.
 MAX_SIZE = 15
-# Values of ``X86Instruction.operand`` for memory at a fixed address, absolute or relative to rip; and for memory whose
-# address SIB states, unless that is only a base register.
+# Values of ``X86Instruction.operand``. FIXED: the address is the displacement, in 64-bit code relative to rip.
+# INDEXED: SIB gives the address, and has more than a base register, or no base register.
 FIXED, INDEXED = -1, -2
 
 
@@ -37,32 +36,31 @@ _WITH_IMMEDIATE = {
     4: opcodes("05 0d 15 1d 25 2d 35 3d 68 69 81 a9 b8-bf c7 e8 e9"),
     6: opcodes("9a ea"),
 }
-# {opcode of the first map: bytes of the immediate}
 _IMMEDIATE_SIZE = {code: size for size, codes in _WITH_IMMEDIATE.items() for code in codes}
 _INVALID_IN_64_BITS = opcodes("06 07 0e 16 17 1e 1f 27 2f 37 3f 60-62 82 9a c4 c5 ce d4-d6 ea")
 # second bytes of opcodes after 0F: those without ModR/M, and those with an immediate of one byte
 _NO_MODRM_0F = opcodes("05-0b 0e 30-37 77 80-8f a0-a2 a8-aa c8-cf")
 _IMMEDIATE_0F = opcodes("0f 70-73 a4 ac ba c2 c4-c6")
-# Numbers with which VEX and EVEX select opcode maps: the one after 0F, and the one after 0F 3A.
+# Numbers of the opcode maps 0F and 0F 3A in VEX and EVEX.
 _MAP_0F, _MAP_0F3A = 1, 3
 
 
 class X86Instruction(NamedTuple):
-    """One instruction; fields that it lacks are 0. Registers have the numbers of machine code (0 is rax, 4 rsp)."""
+    """One instruction. Registers have the numbers of machine code (0 is rax, 4 rsp)."""
 
     size: int
     """In bytes, prefixes included."""
     opcode: int
-    """The opcode without prefixes: one of the first map as it is, 0F xx as 0x1xx, −1 for all others.
+    """Without prefixes: one of the first map as it is, 0F xx as 0x1xx, −1 for all others.
 
-    Where it is −1, as for VEX and EVEX, register numbers lack their high bits.
+    Where it is −1, register numbers lack their high bits.
     """
     register: int = 0
-    """The reg field of ModR/M: a register, or part of the opcode. Without ModR/M, the register in the opcode."""
+    """A register, or part of the opcode: the reg field of ModR/M, else the low bits of the opcode. REX adds bit 3."""
     is_memory: bool = False
-    """``operand`` is the address of memory; otherwise it is a register."""
+    """Whether ModR/M refers to memory, not to a register."""
     operand: int = 0
-    """The r/m field of ModR/M: a register or, for memory, the base register, FIXED or INDEXED."""
+    """The register of the r/m field or, for memory, the base register, FIXED or INDEXED."""
     displacement: int = 0
     immediate: int = 0
     """Signed; for a direct jump or call, the distance of the target from the next instruction."""
@@ -80,7 +78,7 @@ def decode(code: bytes, *, is_64: bool) -> X86Instruction | None:
 
 def _decode(code: bytes, is_64: bool) -> X86Instruction | None:
     """Decode like `decode`, but raise IndexError if the instruction is cut off."""
-    start = 0  # offset of the opcode byte to decode next, once the prefixes are skipped
+    start = 0
     while code[start] in _PREFIXES:
         start += 1
     prefixes, rex = code[:start], 0
@@ -115,7 +113,7 @@ def _decode(code: bytes, is_64: bool) -> X86Instruction | None:
 
 
 def _immediate_size(code: bytes, start: int, rex: int, is_narrow: bool, is_64: bool) -> int:
-    """Return the bytes of the immediate after the opcode of the first map that is at ``start``.
+    """Return the bytes of the immediate; ``start`` is the offset of its opcode, one of the first map.
 
     ``is_narrow``: operands that could have 32 bits have 16.
     """
@@ -134,7 +132,7 @@ def _immediate_size(code: bytes, start: int, rex: int, is_narrow: bool, is_64: b
 def _with_operands(
     code: bytes, start: int, opcode: int, has_modrm: bool, immediate_size: int, rex: int
 ) -> X86Instruction:
-    """Decode what follows the last byte of the opcode, which is at ``start``; raises IndexError if it is cut off.
+    """Decode what follows the opcode, whose last byte is at ``start``; raise IndexError if it is cut off.
 
     The bits 0, 1 and 2 of ``rex`` are the high bits of the fields base (or r/m), index and reg.
     """

@@ -1,9 +1,9 @@
 """A client for debuginfod servers, which serve executables and debug files by build id.
 
-Source of truth: elfutils' debuginfod(8) for the web API, debuginfod-find(1) for the cache and the variables:
-DEBUGINFOD_URLS, DEBUGINFOD_CACHE_PATH, DEBUGINFOD_TIMEOUT, DEBUGINFOD_MAXSIZE, DEBUGINFOD_MAXTIME. The cache is shared
-with elfutils, gdb and others: CACHE/BUILDID/{debuginfo,executable}; an empty file means that no server had it. Source
-files (/buildid/BUILDID/source/PATH) are cached under names of perf2x's own.
+The cache is shared with elfutils, gdb and others: CACHE/BUILDID/{debuginfo,executable}; an empty file means that no
+server had it. Source files are cached under names of perf2x's own.
+
+Source of truth: elfutils' debuginfod(8) for the web API, debuginfod-find(1) for the cache and the variables.
 """
 
 import os
@@ -21,18 +21,17 @@ from perf2x.base.files.atomic import atomic_file
 from perf2x.base.files.unpack_limit import FreeSpace, download_limit, format_size
 from perf2x.errors import FormatError, ObjectError
 
-# Bytes to receive at a time.
 _BLOCK_SIZE = 1 << 16
-# How long a cached "no server had it" is valid (debuginfod-find(1), cache_miss_s).
+# Seconds before servers are asked again for a file that none of them had (debuginfod-find(1), cache_miss_s).
 _MISS_SECONDS = 600
-# Seconds without data, by default (DEBUGINFOD_TIMEOUT).
+# Default of DEBUGINFOD_TIMEOUT.
 _TIMEOUT_SECONDS = 90
 # Called with (URL, bytes received, total bytes or 0 if unknown).
 Progress = Callable[[str, int, int], None]
 
 
 def cache_directory() -> Path | None:
-    """Return DEBUGINFOD_CACHE_PATH, else XDG_CACHE_HOME/debuginfod_client, else ~/.cache/debuginfod_client."""
+    """Return the directory of the cache; None if no variable sets it, and there is no home directory."""
     if path := os.environ.get("DEBUGINFOD_CACHE_PATH"):
         return Path(path)
     if path := os.environ.get("XDG_CACHE_HOME"):
@@ -44,7 +43,6 @@ def cache_directory() -> Path | None:
 
 
 def _number_from_environment(name: str, default: int) -> int:
-    """Return the positive number in an environment variable; ``default`` if there is none."""
     text = os.environ.get(name, "")
     return int(text) if text.isdigit() and int(text) > 0 else default
 
@@ -60,9 +58,9 @@ class Debuginfod(Struct):
     timeout: int = field(default_factory=lambda: _number_from_environment("DEBUGINFOD_TIMEOUT", _TIMEOUT_SECONDS))
     """Seconds without data before a request is abandoned."""
     max_size: int = field(default_factory=lambda: _number_from_environment("DEBUGINFOD_MAXSIZE", sys.maxsize))
-    """Maximum bytes of a file; a larger number than the limit of base/files/unpack_limit.py has no effect."""
+    """Maximum bytes of a file; the limit of base/files/unpack_limit.py applies, too."""
     max_seconds: int = field(default_factory=lambda: _number_from_environment("DEBUGINFOD_MAXTIME", 3600))
-    """Maximum seconds for the download of one file; an hour, unless DEBUGINFOD_MAXTIME is set."""
+    """Maximum seconds for the download of one file."""
     _unreachable: set[str] = field(default_factory=set)
 
     def fetch(self, kind: str, build_id: bytes) -> Iterator[ElfObject]:
@@ -76,22 +74,19 @@ class Debuginfod(Struct):
             self._count("debuginfod_unusable", str(error))
 
     def source(self, build_id: bytes, recorded_path: str) -> Path | None:
-        """Return the source file that debug info of an object calls ``recorded_path``, from the cache or a server.
-
-        Returns None if neither has it. The name of the file in the cache is a digest of the path, so that no recording
-        can choose where a file is written.
-        """
+        """Return the source file that debug info calls ``recorded_path``, from the cache or a server."""
         import hashlib
         from urllib.parse import quote
 
         recorded_bytes = recorded_path.encode(errors="surrogateescape")
+        # a digest, so that no recording can choose where a file is written
         digest = hashlib.sha256(recorded_bytes).hexdigest()
         return self._cached_or_downloaded(f"source-{digest}", f"source{quote(recorded_bytes)}", build_id)
 
     def _cached_or_downloaded(self, name: str, resource: str, build_id: bytes) -> Path | None:
-        """Return the file ``name`` of the cache, downloading it if necessary; None if no server has it.
+        """Return the file ``name`` of the cache, downloaded if necessary; None if no server has it.
 
-        ``resource`` is the part of the URL after the build id. Nothing is asked for build ids of less than four bytes.
+        ``resource`` is the part of the URL after the build id.
         """
         if self.cache is None or len(build_id) < 4:
             return None
@@ -103,19 +98,15 @@ class Debuginfod(Struct):
         return path
 
     def _download(self, resource: str, build_id: bytes, path: Path) -> bool:
-        """Ask the servers in order, and store the file as ``path``; return whether a server had it.
-
-        If all servers say that they do not have it, the cache remembers that. Servers that were unreachable in an
-        earlier call are not asked, and count as servers without the file; but if all were unreachable, nothing is
-        remembered.
-        """
-        # results of `_request` for each server, 0 before it is called
+        """Ask the servers in order, and store the file as ``path``; return whether a server had it."""
+        # results of `_request`, 0 before it is called; a server that was unreachable before counts as 404
         answers = [404 if url in self._unreachable else 0 for url in self.urls]
         for index, url in enumerate(self.urls):
             if not answers[index]:
                 answers[index] = self._request(url, resource, build_id, path)
             if answers[index] == 200:
                 return True
+        # if all servers are unreachable, one of them may still have the file
         if len(self._unreachable) < len(self.urls) and all(answer == 404 for answer in answers):
             _remember_miss(path)
         return False
@@ -144,10 +135,6 @@ class Debuginfod(Struct):
         return 0
 
     def _store(self, response: IO[bytes], url: str, size: int, path: Path) -> bool:
-        """Store a response of ``size`` bytes (0: unknown) as ``path``; return whether that succeeded.
-
-        A diagnostic is counted if the response is incomplete or too large.
-        """
         path.parent.mkdir(parents=True, exist_ok=True)
         with atomic_file(path) as new:
             try:
@@ -163,7 +150,7 @@ class Debuginfod(Struct):
     def _copy(self, response: IO[bytes], out: IO[bytes], url: str, size: int) -> str:
         """Copy the response to ``out``; return why the copy is incomplete, "" if it is complete.
 
-        Raises FormatError if the disk is nearly full.
+        ``size`` is 0 if unknown. Raises FormatError if the disk is nearly full.
         """
         deadline, received = time.monotonic() + self.max_seconds, 0
         free_space = FreeSpace(url, str(self.cache), "a download; set DEBUGINFOD_CACHE_PATH to use another folder")
@@ -187,11 +174,11 @@ class Debuginfod(Struct):
 
 
 def _is_miss(path: Path) -> bool:
-    """Return whether the cache says, with a recent empty file, that no server has the file."""
     try:
         status = path.stat()
     except OSError:
         return False
+    # an empty file says that no server has the file
     return status.st_size == 0 and time.time() - status.st_mtime < _MISS_SECONDS
 
 

@@ -1,11 +1,11 @@
 """Finds files with further debug info of an object: supplementary files made by dwz, ``.dwo`` and ``.dwp`` files.
 
 dwz moves debug info that several files have in common to a supplementary file. With ``-gsplit-dwarf``, most debug info
-is in ``.dwo`` files, one per compilation unit, or in a package of all of them, a ``.dwp`` file.
+is in ``.dwo`` files, one per compilation unit, or in one package, a ``.dwp`` file. Under a symfs, paths in debug info
+never lead out of it.
 
-Paths in debug info are as untrusted as those in recordings: under a symfs they never lead out of it. Source of truth:
-dwz(1) and elfutils libdw/dwarf_getalt.c for ``.gnu_debugaltlink``; gdb/dwarf2/read.c lookup_dwo_file and
-try_open_dwop_file for ``.dwo`` and ``.dwp``.
+Source of truth: dwz(1) and elfutils libdw/dwarf_getalt.c for ``.gnu_debugaltlink``; gdb/dwarf2/read.c lookup_dwo_file
+and try_open_dwop_file for ``.dwo`` and ``.dwp``.
 """
 
 import posixpath
@@ -29,8 +29,7 @@ def has_supplementary_file(file: ElfObject) -> bool:
 def find_supplementary_file(finder: Finder, file: ElfObject) -> ElfObject | None:
     """Find the supplementary file that ``.gnu_debugaltlink`` of ``file`` names; None when it is missing.
 
-    The section has the path and the build id of the supplementary file; files with another build id are skipped. Raises
-    ObjectError when the section cannot be read, or names ``file`` itself.
+    Its build id must be the one in that section. Raises ObjectError when the section cannot be read, or names ``file``.
     """
     section = file.section(".gnu_debugaltlink")
     data = file.data(section) if section is not None else b""
@@ -52,7 +51,6 @@ def find_supplementary_file(finder: Finder, file: ElfObject) -> ElfObject | None
 
 
 def _supplementary_paths(finder: Finder, file: ElfObject, link: str, build_id: bytes) -> Iterator[Path]:
-    """Yield candidates: by build id, at the path ``link``, and in the folder ``.dwz`` of debug directories."""
     yield from finder.search_paths.buildid_cache_paths(build_id, "debug", "elf")
     for directory in finder.search_paths.debug_directories():
         yield from debug_dir_paths(directory, "", build_id)
@@ -63,10 +61,9 @@ def _supplementary_paths(finder: Finder, file: ElfObject, link: str, build_id: b
 
 
 def find_package_file(finder: Finder, found: ObjectFiles, recorded_path: str) -> ElfObject | None:
-    """Find an object's DWARF package (``.dwp``), next to its files or the recorded path, or in debug directories.
+    """Find an object's DWARF package next to its files or the recorded path, or in debug directories.
 
-    ``found`` has the object's files. Returns None if there is no package. Raises ObjectError if the package is not an
-    ELF file.
+    Raises ObjectError if the package cannot be read.
     """
     for path in _package_paths(finder, found, recorded_path):
         if is_file(path):
@@ -88,7 +85,7 @@ def _package_paths(finder: Finder, found: ObjectFiles, recorded_path: str) -> It
 def dwo_paths(finder: Finder, file: ElfObject, comp_dir: str, name: str) -> Iterator[Path]:
     """Yield candidates for a unit's ``.dwo`` file: where debug info says, next to ``file``, in debug directories.
 
-    ``file`` has the unit's skeleton; ``comp_dir`` and ``name`` are the unit's DW_AT_comp_dir and DW_AT_dwo_name.
+    ``comp_dir`` and ``name`` are the unit's DW_AT_comp_dir and DW_AT_dwo_name.
     """
     yield from _recorded_paths(finder, file, comp_dir, name)
     base_name = name.rpartition("/")[2]
@@ -99,16 +96,13 @@ def dwo_paths(finder: Finder, file: ElfObject, comp_dir: str, name: str) -> Iter
 
 
 def _recorded_paths(finder: Finder, file: ElfObject, folder: str, name: str) -> Iterator[Path]:
-    """Yield the paths that ``folder``/``name``, as written in the debug info of ``file``, may stand for.
-
-    An absolute path is a path on the recorded machine; a relative path starts at the folder of ``file``. With a symfs,
-    a relative path is used only if ``file`` is in the symfs: only then can it be kept from leading out of the symfs.
-    """
+    """Yield candidates for ``folder``/``name`` in debug info: relative paths start at the folder of ``file``."""
     path, symfs = posixpath.join(folder, name), finder.search_paths.symfs
     if path.startswith("/"):
         yield from finder.search_paths.local_paths(path)
     elif file.path is not None and symfs is None:
         yield file.path.parent / path
     elif file.path is not None and symfs is not None and file.path.is_relative_to(symfs):
+        # a relative path that starts elsewhere could lead out of the symfs
         folder_in_symfs = file.path.parent.relative_to(symfs)
         yield from paths_in_root(symfs, f"/{folder_in_symfs.as_posix()}/{path}")

@@ -1,11 +1,8 @@
 """Finds the files of a recorded object where perf looks for them and in perf's order, by build id first.
 
-An object may have several files: the file that was mapped, a separate debug file, the file that is its mini debug info,
-files in archives and on debuginfod servers. `ObjectFiles` tells which of them has code, symbols or debug info.
+A file is refused if its build id is not the recorded one. If no build id was recorded, `RecordedFileCheck` decides.
 
-A file is refused if its build id is not the recorded one or, where no build id was recorded, if `RecordedFileCheck`
-refuses it; messages say why. Source of truth: tools/perf/util/symbol.c dso__load, util/dso.c
-dso__read_binary_type_filename.
+Source of truth: tools/perf/util/symbol.c dso__load, util/dso.c dso__read_binary_type_filename.
 """
 
 from collections.abc import Callable, Hashable, Iterator
@@ -24,7 +21,7 @@ from perf2x.base.frozen_struct import Frozen
 from perf2x.base.mapping_names import without_deleted
 from perf2x.errors import ObjectError
 
-# what became of a path that was searched; users see these words
+# results of the search at one path; users see these words
 TAKEN, ABSENT, OTHER_BUILD = "taken", "not there", "another build"
 OTHER_CHECKSUM, UNREADABLE, PERHAPS_OTHER_FILE = "another checksum", "cannot be read", "perhaps another file"
 
@@ -44,26 +41,25 @@ class ObjectFiles(Struct):
     files: list[ElfObject] = field(default_factory=list)
     """Opened, in the order in which they were found."""
     refused: list[str] = field(default_factory=list)
-    """Why a file was refused, or could not be read: a sentence for each."""
+    """Messages about files that were refused, or could not be read."""
     is_mismatched: bool = False
     """The user allows other files than the recorded ones, and such a file was taken."""
     is_doubtful: bool = False
     """No build id was recorded, and this machine's files are probably not the recorded ones.
 
-    The recording was made on another machine, or a file was changed after the recording. Debug files are then searched
-    only in the folders that the user named.
+    Debug files are then taken only from folders that the user named, or if the checksum of a debug link proves them.
     """
     searched: list[SearchedPath] = field(default_factory=list)
-    """In the order of the search; archives and servers come last."""
+    """In the order of the search."""
 
     def note(self, path: Path | str, result: str, why: str = "") -> None:
-        """Add a path to ``searched``, and to ``refused`` the reason ``why``, if there is one."""
+        """Add a path to ``searched``, and ``why``, if it is not "", to ``refused``."""
         self.searched.append(SearchedPath(str(path), result))
         self.refused += [why] if why else []
 
     @property
     def code(self) -> ElfObject | None:
-        """The first file with code; its program headers are those that were mapped, unlike a debug file's."""
+        """The first file with code. Its program headers are those that were mapped; a debug file's may differ."""
         return next((file for file in self.files if has_code(file)), None)
 
     @property
@@ -91,7 +87,7 @@ def has_code(file: ElfObject) -> bool:
     """Return whether the file contains instructions; in a debug-only file ``.text`` is SHT_NOBITS."""
     if not file.sections:
         return any(segment.type == "PT_LOAD" and segment.file_size for segment in file.segments)
-    # 6: SHF_ALLOC and SHF_EXECINSTR
+    # 6 is SHF_ALLOC | SHF_EXECINSTR
     return any(s.type == "SHT_PROGBITS" and s.flags & 0x6 == 0x6 and s.size for s in file.sections)
 
 
@@ -104,21 +100,20 @@ Fetcher = Callable[[str, bytes], Iterator[ElfObject]]
 
 
 class Finder(Struct, eq=False):
-    """Finds the files of objects and caches the results; the unwinder and the symbolizer share it."""
+    """Finds the files of objects and caches the results."""
 
     search_paths: SearchPaths
     # asked last, for what was found nowhere else
     _fetchers: tuple[Fetcher, ...] = ()
-    # Yields files of a bundle by recorded name, for objects without a build id; searched before this machine.
+    # yields files of a bundle by recorded name, for objects without a build id; searched before this machine
     _bundled_files: Callable[[str], Iterator[ElfObject]] = lambda _: iter(())
     # results by recorded name, build id, `RecordedFileCheck.key` and, if there is no file, the process
     _cache: dict[Hashable, ObjectFiles] = {}
-    # files that `provide` was given, by name
     _provided: dict[str, ObjectFiles] = {}
 
     @property
     def is_local(self) -> bool:
-        """True if the search is limited to files of this machine: no archives and no servers."""
+        """Whether only this machine is searched: no archives and no servers."""
         return not self._fetchers
 
     def find(
@@ -126,9 +121,8 @@ class Finder(Struct, eq=False):
     ) -> ObjectFiles:
         """Find all files of the object that was mapped as ``name``.
 
-        ``build_id`` is b"" if it was not recorded; ``file_check`` then decides which files may be taken. With a
-        build id, the root directory of the process ``pid``, which mapped the object, is searched, too, if the process
-        still runs.
+        ``build_id`` is b"" if it was not recorded; ``file_check`` then decides which files may be taken. With a build
+        id, the root directory of the process ``pid`` is searched, too.
         """
         build_id = strip_build_id_padding(build_id)
         if not build_id and name in self._provided:
@@ -173,7 +167,6 @@ class Finder(Struct, eq=False):
         return found
 
     def _find_mapped_file(self, found: ObjectFiles, name: str, build_id: bytes, pid: int, refusal: _Refusal) -> None:
-        """Add the file that was mapped: from a bundle, else from the first of `SearchPaths.runtime_paths` that fits."""
         if not build_id:
             self._add_all(found, self._bundled_files(name), build_id)
             if found.files:
@@ -183,7 +176,6 @@ class Finder(Struct, eq=False):
                 return
 
     def _is_refused(self, found: ObjectFiles, path: Path, refusal: _Refusal) -> bool:
-        """Return whether a file is refused because it may not be the recorded one; if so, note that in ``found``."""
         why = refusal(path)
         if not why or self.search_paths.allow_mismatch:
             found.is_mismatched = found.is_mismatched or bool(why)
@@ -193,7 +185,6 @@ class Finder(Struct, eq=False):
         return True
 
     def _debug_paths(self, found: ObjectFiles, name: str, build_id: bytes) -> Iterator[Path]:
-        """Yield candidates for debug files: where debug links lead, then by build id and by name."""
         links = (debug_link(file) for file in list(found.files))
         for link_name, crc in filter(None, links):
             for path in self.search_paths.debug_link_paths(name, link_name):
@@ -207,7 +198,6 @@ class Finder(Struct, eq=False):
                 yield path
 
     def _add(self, found: ObjectFiles, path: Path, build_id: bytes) -> bool:
-        """Open a file, and add it if its build id is the recorded one; return whether it was added."""
         try:
             file = open_object(path)
         except ObjectError as error:
@@ -218,7 +208,6 @@ class Finder(Struct, eq=False):
         return is_added
 
     def _add_file(self, found: ObjectFiles, file: ElfObject, build_id: bytes) -> bool:
-        """Add a file to those found, unless it has another build id; return whether it was added."""
         if build_id and not same_build_id(build_id, file.build_id):
             other = f"build id {file.build_id.hex()}" if file.build_id else "no build id"
             if not self.search_paths.allow_mismatch:
@@ -229,7 +218,6 @@ class Finder(Struct, eq=False):
         return True
 
     def _fetch_missing(self, found: ObjectFiles, build_id: bytes) -> None:
-        """Fetch code and debug info from archives and servers, unless a file that was found has them."""
         for fetch in self._fetchers if build_id else ():
             if found.code is None:
                 self._fetch_kind(found, fetch, "executable", build_id)
@@ -251,7 +239,6 @@ class Finder(Struct, eq=False):
 
 
 def _exists(found: ObjectFiles, path: Path) -> bool:
-    """Return whether there is a file; if not, note that in ``found``."""
     if is_file(path):
         return True
     found.note(path, ABSENT)
@@ -259,7 +246,6 @@ def _exists(found: ObjectFiles, path: Path) -> bool:
 
 
 def _add_mini_debug_info(found: ObjectFiles) -> None:
-    """Add the symbol table in mini debug info, unless a file has a full symbol table."""
     for file in list(found.files):
         if any(f.section(".symtab") for f in found.files):
             return

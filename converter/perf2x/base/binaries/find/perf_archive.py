@@ -1,7 +1,7 @@
-"""Reads tarballs of ``perf archive`` without extracting them: the objects of a recording, from the build-id cache.
+"""Reads tarballs of ``perf archive``, which contain the objects of a recording, without extracting them.
 
-Source of truth: tools/perf/builtin-archive.c and perf-archive.sh. The members are those of ``~/.debug``:
-``usr/bin/prog/BUILDID/elf``, ``[kernel.kallsyms]/BUILDID/kallsyms`` and links in ``.build-id``.
+The members are those of ``~/.debug``: ``usr/bin/prog/BUILDID/elf``, ``[kernel.kallsyms]/BUILDID/kallsyms`` and links in
+``.build-id``. Source of truth: tools/perf/builtin-archive.c and perf-archive.sh.
 """
 
 from __future__ import annotations
@@ -21,10 +21,7 @@ if TYPE_CHECKING:
 
 
 def substitute_build_id(name: str) -> bytes:
-    """Return 20 bytes under which bundles, the archives that perf2x writes, have an object without a build id.
-
-    They are a hash of the object's recorded name.
-    """
+    """Return 20 bytes that stand for a build id in perf2x's own archives (bundles), for objects without one."""
     from hashlib import sha1  # loads OpenSSL
 
     return sha1(b"no build id:" + name.encode(errors="surrogateescape"), usedforsecurity=False).digest()
@@ -39,8 +36,7 @@ class Archive(Struct):
     def member(self, build_id: bytes, kinds: Iterable[str]) -> tuple[str, bytes] | None:
         """Return the member with this build id and one of these kinds, as (its name for messages, its contents).
 
-        ``kinds`` are elf, debug, vdso or kallsyms, and are tried in order. Returns None if there is no such member.
-        Raises ObjectError when the tarball cannot be read.
+        ``kinds`` (elf, debug, vdso, kallsyms) are tried in order. Raises ObjectError when the tarball cannot be read.
         """
         try:
             members = self._index()
@@ -53,11 +49,7 @@ class Archive(Struct):
         return None
 
     def _index(self) -> dict[tuple[str, str], tarfile.TarInfo]:
-        """Return {(build id in hexadecimal digits, kind): member} of all regular files; links are left out.
-
-        The build id and the kind are the last two parts of a member's name. In older caches, the last part is the build
-        id, and the kind is ``elf``.
-        """
+        """Return {(build id in hexadecimal digits, kind): member} of all regular files."""
         if self._members is None:
             self._members = {}
             with open_tarball(self.path) as tar:
@@ -65,7 +57,8 @@ class Archive(Struct):
                     parts = info.name.split("/")
                     if not info.isreg() or len(parts) < 2:
                         continue
-                    # the longest kind, kallsyms, has 8 characters; a build id has more
+                    # The name ends with build id and kind or, in older caches, with the build id of an ELF file. The
+                    # longest kind, kallsyms, has 8 characters; a build id has more.
                     key = (parts[-2], parts[-1]) if len(parts[-1]) < 10 else (parts[-1], "elf")
                     self._members.setdefault(key, info)
         return self._members

@@ -1,9 +1,8 @@
 """Finds the recorded kernel's vDSO: code that the kernel maps into user programs, and that has no path.
 
-It may be in three places: in the build-id cache, into which perf copies its own vDSO; below /lib/modules, where
-``make vdso_install`` puts a kernel's vDSOs; and in memory, if the recorded kernel is still running. This process has
-the 64-bit vDSO in its memory. The 32-bit vDSO is only in 32-bit processes: perf comes with a program,
-perf-read-vdso32, that prints the one in its memory. Source of truth: tools/perf/util/vdso.c.
+It may be in the build-id cache, into which perf copies its own vDSO; below /lib/modules, where ``make vdso_install``
+puts it; and in memory, if the recorded kernel is still running. This process has the 64-bit vDSO; perf's program
+perf-read-vdso32 prints the 32-bit one. Source of truth: tools/perf/util/vdso.c.
 """
 
 import re
@@ -20,9 +19,8 @@ from perf2x.base.files.sysroot import VDSO_PATHS, is_file, is_folder_name, sysro
 from perf2x.base.mapping_names import VDSO
 from perf2x.errors import ObjectError
 
-# what messages call the vDSO that is mapped into this process
+# name in messages of the vDSO that is mapped into this process
 IN_MEMORY = f"{VDSO} of this machine"
-# where distributions install perf's program that prints the 32-bit vDSO
 _VDSO32_PROGRAMS = ("/usr/lib/perf-core/perf-read-vdso32", "/usr/libexec/perf-core/perf-read-vdso32")
 
 
@@ -31,9 +29,8 @@ def find_vdso(
 ) -> ObjectFiles:
     """Find the vDSO of 64-bit or 32-bit programs: first as any object is found, then below /lib/modules and in memory.
 
-    It must have the recorded ``build_id``. If that was not recorded (b""), the vDSO below /lib/modules for the recorded
-    kernel release is taken; failing this, the one in memory, if the recording is of the running kernel.
-    ``kernel_build_id`` is b"" if it was not recorded.
+    ``build_id`` and ``kernel_build_id`` are b"" if they were not recorded. Without a build id, the vDSO of the recorded
+    kernel release is taken or, if the recording is of the running kernel, the one in memory.
     """
     found = finder.find(VDSO, build_id)
     if found.files:
@@ -51,15 +48,11 @@ def find_vdso(
 
 
 def _has_word_size(file: ElfObject, is_64: bool) -> bool:
-    """Return whether a vDSO is for 64-bit programs (``is_64``) or for 32-bit programs (otherwise).
-
-    The vDSO for x32, 64-bit programs with 32-bit pointers, is for neither.
-    """
+    # a 32-bit file for EM_X86_64 is for x32: 64-bit programs with 32-bit pointers
     return file.is_64 if is_64 else not file.is_64 and file.machine != "EM_X86_64"
 
 
 def _installed_vdsos(finder: Finder, release: str, found: ObjectFiles) -> Iterator[ElfObject]:
-    """Yield the vDSOs installed with the recorded kernel release, below the symfs if there is one."""
     if not is_folder_name(release):
         return
     for template in VDSO_PATHS:
@@ -74,7 +67,6 @@ def _installed_vdsos(finder: Finder, release: str, found: ObjectFiles) -> Iterat
 
 
 def _vdso_in_memory(found: ObjectFiles, is_64: bool) -> Iterator[ElfObject]:
-    """Yield the vDSO in this process (``is_64``) or in a 32-bit process (otherwise)."""
     image, name = (running_vdso_image(), IN_MEMORY) if is_64 else (running_vdso32_image(), f"the 32-bit {IN_MEMORY}")
     if not image:
         found.note(name, ABSENT)
@@ -86,7 +78,6 @@ def _vdso_in_memory(found: ObjectFiles, is_64: bool) -> Iterator[ElfObject]:
 
 
 def _is_of_running_kernel(session: RecordingOrigin, kernel_build_id: bytes) -> bool:
-    """Return whether the recording is of the running kernel: by build id, else by release and host name."""
     if kernel_build_id:
         return running_kernel_build_id() == kernel_build_id
     has_both = bool(session.os_release and session.hostname)
@@ -109,8 +100,7 @@ def running_vdso32_image() -> bytes:
 
 @cache
 def _read_vdso32() -> bytes:
-    """Return what perf-read-vdso32 prints; b"" if it is not installed, or cannot be run."""
-    import subprocess  # rarely needed
+    import subprocess
 
     program = next((path for path in _VDSO32_PROGRAMS if Path(path).is_file()), "")
     try:
@@ -121,7 +111,6 @@ def _read_vdso32() -> bytes:
 
 @cache
 def _mapped_vdso() -> bytes:
-    """Return the vDSO that is mapped into this process; b"" if there is none, or it cannot be read."""
     try:
         match = _MAPPING.search(Path("/proc/self/maps").read_text())
         if match is None:

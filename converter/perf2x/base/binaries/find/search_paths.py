@@ -34,8 +34,7 @@ class SearchPaths(Frozen):
     def local_paths(self, recorded_path: str) -> Iterator[Path]:
         """Yield the paths on this machine where the file with a recorded path may be.
 
-        Without a symfs, that is the recorded path itself. With a symfs, it is the recorded path below the symfs or, if
-        ``symfs_flat``, the base name below it.
+        With a symfs, they are below it.
         """
         if self.symfs is None:
             yield host_path(recorded_path)
@@ -52,8 +51,8 @@ class SearchPaths(Frozen):
     def buildid_cache_paths(self, build_id: bytes, *kinds: str) -> Iterator[Path]:
         """Yield .build-id/xx/rest/KIND of the build-id cache for each kind: elf, debug, kallsyms or vdso.
 
-        xx is the first two hexadecimal digits of the build id, rest is the others. Before Linux 4.3, perf made
-        .build-id/xx/rest a symbolic link to the file itself, not to a directory.
+        xx is the first two hexadecimal digits of the build id. Before Linux 4.3, perf made .build-id/xx/rest a symbolic
+        link to the file itself, not to a directory.
         """
         if not build_id or self.buildid_dir is None:
             return
@@ -67,8 +66,7 @@ class SearchPaths(Frozen):
     def runtime_paths(self, name: str, build_id: bytes, pid: int) -> Iterator[Path]:
         """Yield candidates for the file that was mapped as ``name``.
 
-        They are in the build-id cache, in the root directory of process ``pid`` (if a build id can prove that the file
-        is the right one), and at the recorded path.
+        With a build id, they include the file that the process ``pid`` sees under this name.
         """
         yield from self.buildid_cache_paths(build_id, "elf", "vdso")
         if is_real_path(name):
@@ -80,10 +78,7 @@ class SearchPaths(Frozen):
             yield from self.local_paths(f"{name} (deleted)")
 
     def debug_link_paths(self, name: str, link: str) -> Iterator[Path]:
-        """Yield candidates for the debug file that the object ``name`` calls ``link`` (BINARY_TYPE__DEBUGLINK).
-
-        They are next to the object, in a folder .debug there, and below /usr/lib/debug.
-        """
+        """Yield candidates for the debug file that object ``name`` calls ``link`` (BINARY_TYPE__DEBUGLINK)."""
         link = link.rpartition("/")[2]
         folder = name.rpartition("/")[0] if is_real_path(name) else ""
         yield from self.local_paths(f"{folder}/{link}")
@@ -106,20 +101,17 @@ def debug_dir_paths(directory: Path, name: str, build_id: bytes) -> Iterator[Pat
     if build_id:
         digits = build_id.hex()
         yield directory.joinpath(".build-id", digits[:2], f"{digits[2:]}.debug")
+    # most objects have no debug file, so one check of the folder saves many
     if is_real_path(name) and _has_directory_of(directory, name):
-        # kernel modules are compressed, their debug files are not
+        # kernel modules may be compressed, their debug files are not
         decompressed = name.removesuffix(".gz").removesuffix(".xz").removesuffix(".zst")
         names = (f"{name}.debug", name, f"{decompressed}.debug", decompressed)
         yield from paths_in_root(directory, *dict.fromkeys(names))
-    # MIXEDUP_UBUNTU_DEBUGINFO: the object is in /usr/lib, but its debug file was packaged when it was still in /lib
+    # MIXEDUP_UBUNTU_DEBUGINFO: debug files of some objects in /usr/lib are where those of /lib would be
     if name.startswith("/usr/lib/"):
         yield from paths_in_root(directory, name.removeprefix("/usr"))
 
 
 def _has_directory_of(directory: Path, name: str) -> bool:
-    """Return whether the folder of ``name`` exists below ``directory``.
-
-    Most machines have debug files for very few objects, so this one check saves a check for each candidate.
-    """
     folder = resolve_in_root(directory, name.rpartition("/")[0])
     return folder is not None and is_directory(folder)

@@ -1,12 +1,10 @@
-"""Finds and reads source files by the paths in debug info.
+"""Finds and reads source files by the paths in debug info, which are as untrusted as the recording.
 
-These paths are as untrusted as the recording. Source files are looked for in three places:
+Source files are looked for in three places:
 
 - below the folders that the user named, and never outside them, whatever ``..`` or symbolic links say;
 - at the recorded path, if the user allows it, and the path is below a symfs or permitted by `untrusted_paths.py`;
 - on debuginfod servers, by build id.
-
-Files that are not text, lie in a virtual file system of the kernel, or are larger than MAX_FILE_SIZE are refused.
 """
 
 import os
@@ -19,11 +17,9 @@ from perf2x.base.binaries.find.search_paths import SearchPaths
 from perf2x.base.files.sysroot import is_file, paths_in_root
 from perf2x.base.frozen_struct import Frozen
 
-# The largest source file to read, in bytes.
 MAX_FILE_SIZE = 4 << 20
-# Maximum number of parts of a recorded path, the last ones, that are looked for below a folder.
+# Maximum number of parts at the end of a recorded path that are looked for below a folder.
 _MAX_PARTS = 64
-# Folders of the kernel's virtual file systems.
 _VIRTUAL_FOLDERS = ("/proc/", "/sys/", "/dev/")
 
 NOT_LOCAL = (
@@ -49,7 +45,7 @@ class SourceText(Frozen):
 
 
 class SourceFiles(Struct):
-    """Source files by recorded path; each is read once (once for each build if a server may have it)."""
+    """Source files by recorded path, cached."""
 
     search_paths: SearchPaths
     folders: Sequence[Path] = ()
@@ -66,8 +62,8 @@ class SourceFiles(Struct):
     ) -> SourceText:
         """Find the file that debug info of an object calls ``recorded_path``, with at least ``last_line`` lines.
 
-        ``is_installed_here``: the object is an installed file of this machine, so its debug info names files of this
-        machine; otherwise the recorded path is read only below a symfs.
+        ``is_installed_here``: the object is an installed file of this machine. Otherwise, the recorded path is read
+        only below a symfs.
         """
         is_installed_here = is_installed_here or self.search_paths.symfs is not None
         key = recorded_path, is_installed_here, build_id if self.fetch else b""
@@ -81,7 +77,6 @@ class SourceFiles(Struct):
         return source
 
     def _read_first(self, recorded_path: str, build_id: bytes, is_installed_here: bool) -> SourceText:
-        """Read the first candidate that is a text file; if none is, give the reason against the first."""
         if not recorded_path or "\0" in recorded_path:
             return SourceText(reason="debug info names no file")
         reasons = [] if self.folders or self.allow_recorded_paths or self.fetch else [_NOT_ENABLED]
@@ -108,14 +103,13 @@ class SourceFiles(Struct):
 def _paths_below(folder: Path, recorded_path: str) -> Iterator[Path]:
     """Yield ``recorded_path`` below a folder, then without its first part, then without its first two, and so on.
 
-    So a copy of the source tree may be anywhere: /build/app/src/a.c is found as FOLDER/app/src/a.c or FOLDER/src/a.c.
+    For /build/app/src/a.c, these are FOLDER/build/app/src/a.c, FOLDER/app/src/a.c, FOLDER/src/a.c and FOLDER/a.c.
     """
     parts = [part for part in recorded_path.split("/") if part not in ("", ".")][-_MAX_PARTS:]
     yield from paths_in_root(folder, *("/".join(parts[first:]) for first in range(len(parts))))
 
 
 def _read_source(path: Path) -> SourceText:
-    """Read a file as lines of text; bytes that are not UTF-8 become U+FFFD."""
     try:
         with path.open("rb") as file:
             data = file.read(MAX_FILE_SIZE + 1)

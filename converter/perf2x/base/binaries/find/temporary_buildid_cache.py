@@ -15,10 +15,9 @@ from perf2x.errors import ObjectError
 def temporary_buildid_cache(paths: Iterable[str]) -> Iterator[tuple[list[str], Path]]:
     """Make a build-id cache of links to ELF files; ``paths`` are files, and folders that are searched for files.
 
-    Yields (build ids of the files in hexadecimal digits, sorted; the folder of the cache, which has the layout of
-    ``~/.debug``), and removes that folder at the end. Below a folder of ``paths``, files without a build id are
-    skipped. Raises ObjectError for a file of ``paths`` that is not ELF or has no build id, and for a folder in which
-    all files are skipped.
+    Yields (build ids in hexadecimal digits, sorted; the folder of the cache), and removes the folder at the end. Raises
+    ObjectError for a file of ``paths`` that is not ELF or has no build id, and for a folder without any file that has
+    one.
     """
     with private_directory() as cache:
         links = [link for name in paths for link in _links_and_targets(Path(name), cache)]
@@ -30,7 +29,6 @@ def temporary_buildid_cache(paths: Iterable[str]) -> Iterator[tuple[list[str], P
 
 
 def _links_and_targets(path: Path, cache: Path) -> list[tuple[Path, Path]]:
-    """Return (link in the cache, its target) for a file, or for each file below a folder that has a build id."""
     if not path.is_dir():
         return [(_link_path(open_object(path), cache), path)]
     links = []
@@ -44,7 +42,6 @@ def _links_and_targets(path: Path, cache: Path) -> list[tuple[Path, Path]]:
 
 
 def _link_path(file: ElfObject, cache: Path) -> Path:
-    """Return where the cache has the link to a file: .build-id/xx/rest/KIND (see `SearchPaths.buildid_cache_paths`)."""
     build_id = file.build_id.hex()
     if not build_id:
         raise ObjectError(f"{file.name}: it has no build id (linker option --build-id)")

@@ -1,16 +1,15 @@
 """Decides which files of this machine may be read because a recording, an object or a dataset names their paths.
 
-Whoever made the recording chose those paths, and the contents of the files show up in output that people share. There
-are three cases:
+Whoever made the recording chose those paths, and the contents of the files show up in output that people share.
 
-- Many files can prove that they are the recorded ones, and are read only then: an object with its build id, the target
-  of a debug link with build id or checksum, a dwz file with its build id, a ``.dwo`` or ``.dwp`` with the id of a unit,
-  a jitdump with the process id in it, the kernel with its build id or the address of its reference symbol.
-- Others cannot: an object without a recorded build id, its debug file by name, a perf map. They are read unless the
-  recording is known to come from another machine. If it is known to come from this one, such an object must also have
-  the recorded inode number, and must not have been changed after the recording.
-- A source file can be any text. It is read only if the recording was made here, and the object that names the file is
-  an installed file of this machine.
+- Files that can prove that they are the recorded ones are read only if they do: objects and dwz files by build id,
+  targets of debug links by build id or checksum, ``.dwo`` and ``.dwp`` files by the id of a unit, jitdumps by process
+  id, the kernel by build id or the address of its reference symbol.
+- Objects without a recorded build id, their debug files by name, and perf maps cannot. They are not read if the
+  recording is known to come from another machine. If it is known to come from this one, an object must have the
+  recorded inode number, and must not have been changed after the recording.
+- A source file is read only if the recording was made here, and the object that names it is an installed file of this
+  machine.
 
 ``--symfs``, ``--source-dir`` and similar options name trusted folders; no path in a recording leads out of them.
 """
@@ -34,7 +33,7 @@ _INODE_MODULUS = 1 << 48
 
 
 class RecordingOrigin(Protocol):
-    """The properties of ``Session`` that are needed here: where the recording is, and where it was made."""
+    """The properties of ``Session`` that are needed here."""
 
     @property
     def source(self) -> str:
@@ -53,7 +52,7 @@ class RecordingOrigin(Protocol):
 
 
 class MappedFiles(Protocol):
-    """The columns of ``Mmaps`` that are needed here: names and inodes of mapped files, a row per mapping."""
+    """The columns of ``Mmaps`` that are needed here, a row per mapping."""
 
     @property
     def filename(self) -> DictionaryColumn[str]:
@@ -76,7 +75,7 @@ class RecordedFileCheck:
 
     @cached_property
     def was_made_here(self) -> bool:
-        """Whether the recording was made on this machine: it has the same host name, and mappings to compare with.
+        """Whether the recording has this machine's host name, and mappings to compare with.
 
         If neither this nor ``was_made_elsewhere`` is true, the origin is unknown.
         """
@@ -92,14 +91,13 @@ class RecordedFileCheck:
         return bool(self._host) and bool(running_host_name()) and not self._same_host
 
     def key(self, name: str) -> Hashable:
-        """Return a key to cache answers of `refusal` for a name by: everything that they depend on."""
+        """Return a key for a cache of what `refusal` returns for a name."""
         return self.was_made_elsewhere, self._inodes.get(name), self._written_ns if self.was_made_here else 0
 
     def refusal(self, name: str, path: Path) -> str:
         """Return why the file at ``path`` must not be taken for the one that was recorded as ``name``; "" if it may.
 
-        This is for objects that were recorded without a build id. Device numbers are not compared, because btrfs and
-        overlayfs have one number in mappings and another in stat(2).
+        This is for objects that were recorded without a build id.
         """
         if self.was_made_elsewhere:
             return f"{path} may not be the file that was on {self._host}: it was recorded without a build id"
@@ -109,6 +107,7 @@ class RecordedFileCheck:
             status = path.stat()
         except OSError as error:
             return f"{path}: {error.strerror}"
+        # device numbers are not compared: btrfs and overlayfs have one in mappings and another in stat(2)
         if any((inode ^ status.st_ino) % _INODE_MODULUS for inode in self._inodes.get(name, ())):
             return f"{path} was replaced after the recording: its inode number differs"
         # writing changes both times; a rename or chmod changes only ctime
@@ -118,7 +117,7 @@ class RecordedFileCheck:
 
     @cached_property
     def _inodes(self) -> dict[str, tuple[int, int]]:
-        """{name: (lowest, highest)} of the inode numbers recorded for each name.
+        """{name: (lowest, highest)} of the recorded inode numbers of each name.
 
         If these two differ, the file was replaced during the recording. No file has both, so all are refused.
         """
@@ -136,21 +135,21 @@ class RecordedFileCheck:
     def _written_ns(self) -> int:
         """The time when the recording was last written, in nanoseconds since the epoch; 0 if unknown.
 
-        The recording may be a copy with a later time; then some changes are not noticed. An archive may have rounded
-        the time down to seconds: a time in whole seconds is taken to be the end of that second.
+        The recording may be a copy with a later time; then some changes are not noticed.
         """
         try:
             written_ns = Path(self._source).stat().st_mtime_ns
         except (OSError, ValueError):
             return 0
+        # an archive may have rounded the time down: whole seconds are taken for the end of that second
         return written_ns if written_ns % 10**9 else written_ns + 10**9
 
 
 def is_installed_here(search_paths: SearchPaths, recorded_path: str, file: ElfObject) -> bool:
     """Return whether ``file`` is the one at ``recorded_path`` on this machine, or its debug file.
 
-    For files that were copied or fetched, the answer is False. Exception: perf's copy of an object in the build-id
-    cache counts if its bytes are those of the file at the recorded path; others may have come from an archive.
+    A copy in perf's build-id cache counts only if its bytes are those of the file at the recorded path, because it may
+    have come from an archive.
     """
     path = file.path
     if path is None or search_paths.symfs is not None:

@@ -1,11 +1,7 @@
 """Finds Go's table of functions (pclntab) in a file, and the line of the ``func`` keyword of inlined functions.
 
-Since Go 1.18, the table has offsets from the start of the program's code, ``runtime.text``. Where that address is
-stored depends on the version of Go and on the linker.
-
-Inlined functions have no row in the table. But each row, of type _func in the runtime, ends with offsets of further
-tables of its function. Since Go 1.20, one of them (pcdata 2) maps code addresses to numbers of inlined calls; another
-(funcdata 3) is the array of these calls, the inline tree, whose offset counts from the symbol ``go:func.*``::
+Inlined functions have no record in the table. But since Go 1.20, the record of a function (_func) has the offset of an
+array of its inlined calls, the inline tree (funcdata 3). The offset counts from the symbol ``go:func.*``::
 
     _func   +28  npcdata                        inlinedCall   +4   offset of the name
             +36  startLine                                    +12  startLine
@@ -31,8 +27,8 @@ _SECTIONS = (".gopclntab", ".data.rel.ro.gopclntab")
 # The first eight bytes of a table: its magic number in either byte order, two zeros, the size of the shortest
 # instruction (1, 2 or 4), the word size (4 or 8).
 _TABLE_START = re.compile(rb"(?:[\xfb\xfa\xf0\xf1]\xff\xff\xff|\xff\xff\xff[\xfb\xfa\xf0\xf1])\0\0[\1\2\4][\4\10]")
-# Index of the word with the start of the code: in the header of the table, where words begin after 8 bytes; and in
-# ``.go.module``, which is runtime.firstmoduledata.
+# Index of the word with the start of the code: in the table's header, after its first 8 bytes; and in ``.go.module``,
+# which is runtime.firstmoduledata.
 _TEXT_IN_HEADER, _TEXT_IN_MODULE = 2, 22
 # The number of the relocation type R_*_RELATIVE, by machine.
 _RELATIVE = {"EM_X86_64": 8, "EM_AARCH64": 1027, "EM_386": 8, "EM_ARM": 23, "EM_RISCV": 3, "EM_S390": 12}
@@ -49,15 +45,11 @@ def go_functions(elf: ElfObject) -> GoFunctions | None:
 
 
 def has_go_table(elf: ElfObject) -> bool:
-    """Return whether a file has a table of functions.
-
-    A section's contents are read only where the linker may have merged the table into ``.data.rel.ro``.
-    """
+    """Return whether a file has a table of functions."""
     return _locate(elf) is not None
 
 
 def _locate(elf: ElfObject) -> tuple[ElfSection, int] | None:
-    """Return the section that contains the table, and the table's offset in that section; None without a table."""
     for name in _SECTIONS:
         if (section := elf.section(name)) is not None:
             return section, 0
@@ -74,15 +66,14 @@ def _locate(elf: ElfObject) -> tuple[ElfSection, int] | None:
 def _text_start(elf: ElfObject, data: bytes, address: int) -> int:
     """Return the start of the code, from which entries of the table count; ``address`` is the table's svma.
 
-    It is stored in the table's header or, since Go 1.26, in moduledata; if neither has it, it is taken to be the start
-    of ``.text``. Tables of Go before 1.18 do not need it.
+    Tables of Go before 1.18 do not need it.
     """
     byte_order = byte_order_of(data)
     word_size = data[7] if byte_order else 0
     if byte_order and (start := _word(elf, data[8:], byte_order, word_size, address + 8, _TEXT_IN_HEADER)):
         return start
     module = elf.section(".go.module")
-    if byte_order and module is not None:
+    if byte_order and module is not None:  # since Go 1.26, the start is here
         moduledata = elf.data(module)
         # the first word of moduledata is the address of the table
         if _word(elf, moduledata, byte_order, word_size, module.address, 0) == address and (
@@ -96,7 +87,7 @@ def _text_start(elf: ElfObject, data: bytes, address: int) -> int:
 def _word(elf: ElfObject, data: bytes, byte_order: str, word_size: int, address: int, index: int) -> int:
     """Return word ``index`` of ``data``, a structure at ``address``; 0 if ``data`` is too short.
 
-    If the stored word is 0, as in position-independent programs, the word of its relocation is returned.
+    In position-independent programs, the stored word is 0, and its relocation has the value.
     """
     offset = index * word_size
     if offset + word_size > len(data):
@@ -106,7 +97,6 @@ def _word(elf: ElfObject, data: bytes, byte_order: str, word_size: int, address:
 
 
 def _relocated_word(elf: ElfObject, address: int) -> int:
-    """Return the addend of the R_*_RELATIVE relocation at ``address``; 0 without one."""
     section = elf.section(".rela.dyn") or elf.section(".rela")
     relocation_type = _RELATIVE.get(elf.machine)
     if section is None or relocation_type is None:
@@ -121,9 +111,9 @@ def _relocated_word(elf: ElfObject, address: int) -> int:
 
 # Bytes of an inlinedCall.
 _CALL_SIZE = 16
-# Maximum number of inlined calls to read for each function; large functions have a few hundred.
+# Maximum number of inlined calls of a function that are read; large functions have a few hundred.
 MAX_CALLS = 1 << 12
-# the symbol's name as it is in a string table, with the NUL at the end of the string before it
+# The symbol's name in a string table, after the NUL at the end of the string before it.
 _TREES_SYMBOL = b"\0go:func.*\0"
 
 
@@ -131,7 +121,7 @@ def start_lines(table: GoFunctions, rows: Sequence[int], code: ElfObject, symbol
     """Return {name: line of the ``func`` keyword} for the functions in ``rows`` and the functions inlined into them.
 
     ``code`` is the file that ``table`` was read from. Inlined functions are found only if ``symbols``, the file with
-    the symbol table, has the symbol ``go:func.*``, from which the offsets of inline trees count.
+    the symbol table, has the symbol ``go:func.*``.
     """
     functions = [function for row in rows if (function := table.function(row)) is not None]
     result = {function.name: function.start_line for function in functions}
@@ -148,10 +138,7 @@ def start_lines(table: GoFunctions, rows: Sequence[int], code: ElfObject, symbol
 
 
 def _inline_tree_bytes(code: ElfObject, symbols: ElfObject) -> bytes:
-    """Return the bytes from the symbol ``go:func.*`` to the end of its section.
-
-    Returns b"" without the symbol, or if ``code`` lacks its section.
-    """
+    """Return the bytes from the symbol ``go:func.*`` to the end of its section; b"" if either is missing."""
     table = symbols.section(".symtab")
     if table is None:
         return b""

@@ -1,6 +1,6 @@
 """Reads Go's table of functions and lines, ``.gopclntab``, which neither ``-ldflags=-s`` nor strip removes.
 
-We call the parts of the table what Go calls them:
+Its parts have these names in Go:
 
 - *functab*: sorted pairs of a function's entry address and the offset of its record, a struct _func of the runtime;
 - *funcnametab* and *filetab*: names of functions, and paths of files, as NUL-terminated strings;
@@ -38,8 +38,8 @@ _GO_12, _GO_116, _GO_118, _GO_120 = 0xFFFFFFFB, 0xFFFFFFFA, 0xFFFFFFF0, 0xFFFFFF
 _MAX_NAME_SIZE = 1 << 16
 # The highest number of a line; higher ones are taken for damage.
 MAX_LINE = 2**31 - 1
-# The index, among the pcdata offsets of a record, of the table that maps code to inlined calls; and, among its funcdata
-# offsets, of the inline tree.
+# Index, in the pcdata offsets of a record, of the table that maps code to inlined calls.
+# Index, in its funcdata offsets, of the inline tree.
 _PCDATA_INLINE_INDEX, _FUNCDATA_INLINE_TREE = 2, 3
 
 
@@ -60,7 +60,7 @@ class GoFunction(Frozen):
 
 
 class _PclntabLayout(Frozen):
-    """Where the parts of a table are, in bytes from its start, and the sizes of its fields."""
+    """Offsets of the parts from the start of the table, and the sizes of its fields."""
 
     # The magic number, one of _GO_12 to _GO_120.
     version: int
@@ -79,15 +79,12 @@ class _PclntabLayout(Frozen):
 
     @property
     def functab_dtype(self) -> str:
-        """The dtype of both numbers of a pair in functab: a word or, since Go 1.18, a 32-bit number.
-
-        Since Go 1.18, an entry address is stored as its offset from the start of the code.
-        """
+        """The dtype of both numbers of a pair in functab: a word or, since Go 1.18, 32 bits."""
         return self.byte_order + ("u4" if self.version in (_GO_118, _GO_120) or self.word_size == 4 else "u8")
 
 
 class GoFunctions:
-    """A table of functions, checked against its size when it is opened; rows are decoded on demand."""
+    """A table of functions, whose rows are decoded on demand."""
 
     def __init__(self, data: bytes, text_start: int, name: str) -> None:
         """``text_start`` is the svma that entries count from (since Go 1.18); ``name`` is used in messages.
@@ -141,13 +138,13 @@ class GoFunctions:
     def inline_trees(self, rows: Sequence[int]) -> list[tuple[int, int]]:
         """Return (offset, number of calls) of the inline tree of each of these functions that has one.
 
-        find_pclntab.py describes inline trees, and says from where their offsets count.
+        The offsets count from the symbol ``go:func.*`` (see find_pclntab.py).
         """
         layout = self._layout
         if layout.version != _GO_120:
             return []
-        # (offset in pctab of the table that maps code to inlined calls, offset of the inline tree) of each function;
-        # in a record, npcdata is at 28, nfuncdata at 43, and the pcdata offsets begin at 44
+        # (offset in pctab of the table that maps code to inlined calls, offset of the inline tree) of each
+        # function; find_pclntab.py shows the layout of a record
         offsets = []
         for row_offset in (int(self._row_offset[row]) + layout.functab for row in rows):
             if row_offset + 44 > len(self._data):
@@ -171,14 +168,13 @@ class GoFunctions:
         return [(tree, number + 1) for (_, tree), number in zip(offsets, highest.tolist(), strict=True) if number >= 0]
 
     def values(self, table_offset: I64, entry: U64, function: I64, svma: U64) -> I64:
-        """Return the line, or the number of the file, at each address.
+        """Return the line, or the number of the file, at each address. Shape: (addresses,).
 
-        A line of 0 or less means none. For files, a negative number means none; 0 is the unit's first file, and also
-        the result for a function without a table of files.
+        A line of 0 or less means no line; a negative number of a file means no file. File 0 is the unit's first file,
+        and also the result for a function without a table of files.
 
-        For each function, ``table_offset`` is `GoFunction.line_table_offset` or ``file_table_offset``, and ``entry`` is
-        the svma of its start. For each address, ``function`` is the index of its function in these two arrays. Shapes:
-        ``table_offset`` and ``entry`` (functions,); ``function``, ``svma`` and the result (addresses,).
+        ``table_offset`` (functions,) is `GoFunction.line_table_offset` or ``file_table_offset``, and ``entry``
+        (functions,) the svma where each function begins. ``function`` (addresses,) has indexes into these two arrays.
         """
         layout = self._layout
         with_table = flatnonzero(table_offset != 0)  # the functions that have a table
@@ -193,8 +189,7 @@ class GoFunctions:
     def filename(self, number: int, first_file: int) -> str:
         """Return the path of a file; "" if the table lacks the file.
 
-        ``number`` is the file's number, as `values` returns it; ``first_file`` is that of the function
-        (`GoFunction.first_file`).
+        ``number`` is the file's number, as `values` returns it; ``first_file`` is `GoFunction.first_file`.
         """
         layout = self._layout
         if number < 0:
@@ -213,7 +208,6 @@ class GoFunctions:
         return int(number)
 
     def _string(self, offset: int) -> str:
-        """Return the NUL-terminated string at an offset; "" if its end is missing or too far away."""
         end = self._data.find(b"\0", offset, offset + _MAX_NAME_SIZE)
         return self._data[offset:end].decode(errors="surrogateescape") if end >= 0 else ""
 
@@ -254,5 +248,5 @@ def byte_order_of(data: bytes) -> str:
 
 
 def is_go(elf: ElfObject) -> bool:
-    """Return whether the file has code that Go's linker has linked."""
+    """Return whether the file has a section that only Go's linker writes."""
     return any(section.name in (".note.go.buildid", ".go.buildinfo") for section in elf.sections)

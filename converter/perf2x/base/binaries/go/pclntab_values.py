@@ -1,9 +1,9 @@
 """Go's tables of values by code address (lines, numbers of files), decoded for many functions at a time.
 
 A table divides the code of one function into ranges, and has a value for each. It is a sequence of pairs of
-variable-length integers: the change of the value (zigzag-encoded; the first value is −1 plus its change) and the length
-of the range, counted in units of the shortest instruction (the *quantum*). The length of a table is not stored: it ends
-at the first change of 0 other than in the first pair, or at the end of the data. With a quantum of 1::
+variable-length integers: the change of the value (zigzag-encoded; the first change is added to −1), and the length of
+the range in units of the shortest instruction (the *quantum*). The table ends at the first change of 0 after the first
+pair, or at the end of the data. With a quantum of 1::
 
     bytes    12 04     04 ac 02     01 0c      00
     pairs    +9, 4     +2, 300      −1, 12     end
@@ -37,30 +37,29 @@ from perf2x.base.columnar.byte_streams import decode_leb128
 
 # Bytes of the longest integer: none has more than 32 bits.
 _MAX_NUMBER_SIZE = 5
-# Bytes of the longest table of one function that is read. Generated code needs tens of thousands; a hostile table must
-# not take seconds.
+# Maximum bytes of a table to read. Generated code needs tens of thousands; a hostile table must not take seconds.
 _MAX_TABLE_SIZE = 1 << 20
 # Bytes of a table to decode in the first attempt; each further attempt decodes four times as many.
 _FIRST_ATTEMPT_SIZE = 256
 # Bytes of tables that are decoded together.
 _BATCH_SIZE = 1 << 20
-# Bytes of the longest function; larger ends of ranges, in a damaged table, are reduced to this.
+# Maximum bytes of a function; larger ends of ranges, in a damaged table, are reduced to this.
 _MAX_FUNCTION_SIZE = np.uint64(1 << 36)
 
 
 def values_at(data: bytes, table_offset: I64, quantum: int, table: I64, code_offset: U64) -> I64:
-    """Look up values at code addresses; a result of 0 or less means that there is none.
+    """Look up values at code addresses; a result of 0 or less means that there is none. Shape: (m,).
 
-    ``table_offset`` (n,) has the offsets of tables in ``data``. For each of m lookups, ``table`` (m,) is an index into
-    ``table_offset``, and ``code_offset`` (m,) is the address, in bytes from the entry of the table's function.
-    ``quantum``: bytes of the shortest instruction. Returns (m,) values.
+    ``table_offset`` (n,) has the offsets of tables in ``data``. For each lookup, ``table`` (m,) is an index into
+    ``table_offset``, and ``code_offset`` (m,) the address, in bytes from the entry of the table's function.
+    ``quantum``: bytes of the shortest instruction.
     """
     ends, values = pc_values(data, table_offset, quantum)
     end = np.minimum(ends.values, _MAX_FUNCTION_SIZE)
     # the end of each table's last range; 0 for an empty table
     function_size = np.where(ends.lengths > 0, np.append(end, np.uint64(0))[ends.offsets[1:] - 1], np.uint64(0))
     # Lay all tables end to end, so that one search serves all lookups: table i covers base[i] to base[i] +
-    # function_size[i], and base[i + 1] is one higher, so that no offset reaches into the next table.
+    # function_size[i], and base[i + 1] is one higher.
     base = as_uint64(offsets_of(as_int64(function_size) + 1)[:-1])
     key = base[table] + np.minimum(code_offset, function_size[table])
     row = searchsorted(end + repeat(base, ends.lengths), key, "right")
@@ -98,8 +97,7 @@ def pc_values(data: bytes, table_offset: I64, quantum: int) -> tuple[ListArray, 
 def _delta_pairs(data: bytes, begin: I64, size: I64) -> tuple[ListArray, Bools]:
     """Read the first ``size`` bytes of tables; return the numbers of each, and whether its end is among these bytes.
 
-    The numbers are change, length of the range, change, length …; changes are still in zigzag encoding. Shapes:
-    ``begin`` and ``size`` (tables,); the list array has a row per table.
+    The numbers are change (zigzag-encoded), length, change, length … The list array has a row per table.
     """
     raw, starts = np.frombuffer(data, np.uint8)[ranges(begin, size)], offsets_of(size)
     last_byte = flatnonzero(raw < 0x80)  # the offset of each number's last byte
@@ -120,14 +118,11 @@ def _delta_pairs(data: bytes, begin: I64, size: I64) -> tuple[ListArray, Bools]:
 
 
 def _accumulate(pairs: ListArray, quantum: int) -> tuple[ListArray, I64]:
-    """Sum up the changes, and the lengths of ranges, of each table: the result of `pc_values`.
-
-    ``pairs`` is the first result of `_delta_pairs`: it has a row per table, (change, length, change, length …).
-    """
+    """Sum up the changes and lengths in ``pairs``, table by table; return what `pc_values` returns."""
     change, length = pairs.values[::2].view(np.int64), pairs.values[1::2]
     offsets = pairs.offsets // 2
     table = row_numbers(np.diff(offsets))
-    # sums over all tables, with a 0 before them; from all rows of a table, the sum before the table is subtracted
+    # running sums over all tables; the sum before a table is subtracted from the sums in it
     value = np.append(0, cumsum(change >> 1 ^ -(change & 1)))  # zigzag: 0, 1, 2, 3, 4 stand for 0, −1, 1, −2, 2
     end = np.append(np.uint64(0), np.cumsum(length, dtype=np.uint64))
     values = value[1:] - value[offsets[table]] - 1
