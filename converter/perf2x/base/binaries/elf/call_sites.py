@@ -15,8 +15,7 @@ MAX_ANSWERS = 1 << 16
 _MAX_CALL_SIZE = 7
 # Opcodes of the direct call, and of instruction group 5, which contains the indirect call.
 _CALL_REL32, _GROUP_5 = 0xE8, 0xFF
-# Possible sizes of an indirect call, in bytes.
-_INDIRECT_SIZES = (2, 3, 4, 6, 7)
+_INDIRECT_CALL_SIZES = (2, 3, 4, 6, 7)
 
 
 class CallSites:
@@ -53,7 +52,7 @@ def _ends_with_x86_call(code_before: bytes) -> bool:
     # bits 3 to 5 of the byte after the opcode select the instruction of the group: 2 is the call
     return any(
         len(code_before) >= size and code_before[-size] == _GROUP_5 and code_before[1 - size] >> 3 & 7 == 2
-        for size in _INDIRECT_SIZES
+        for size in _INDIRECT_CALL_SIZES
     )
 
 

@@ -21,8 +21,7 @@ from perf2x.errors import ObjectError
 
 __all__ = ["PF_X", "SHF_ALLOC", "SHF_COMPRESSED", "ElfObject", "ElfSection", "ElfSegment", "open_elf", "open_object"]
 
-# Reads of fewer bytes are unbuffered.
-_MAX_UNBUFFERED = 1 << 30
+_MIN_BUFFERED_SIZE = 1 << 30
 
 
 class ElfObject:
@@ -129,7 +128,7 @@ class ElfObject:
             return self._source[offset : offset + size]
         try:
             # A buffer costs more than most reads, but one unbuffered read returns less than 2 GiB.
-            with self._source.open("rb", buffering=0 if size < _MAX_UNBUFFERED else -1) as stream:
+            with self._source.open("rb", buffering=0 if size < _MIN_BUFFERED_SIZE else -1) as stream:
                 stream.seek(offset)
                 data = stream.read(size)
         except OSError as error:

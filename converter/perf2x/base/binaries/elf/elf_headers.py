@@ -109,12 +109,12 @@ class ElfHeaders:
             shnum, shstrndx = shnum or zeroth[0][5], zeroth[0][6] if shstrndx == _SHN_XINDEX else shstrndx
             phnum = zeroth[0][7] if phnum == _PN_XNUM else phnum
             rows = self._rows("section headers", _SECTION_FIELDS, shoff, shnum, shentsize)
-            self.sections = self._with_names(rows, shstrndx)
+            self.sections = self._named_sections(rows, shstrndx)
         else:
             self.sections = ()
         segment_count = phnum if phoff else 0
-        table = self._rows("program headers", _SEGMENT_FIELDS, phoff, segment_count, phentsize)
-        self.segments = tuple(map(self._segment, table))
+        rows = self._rows("program headers", _SEGMENT_FIELDS, phoff, segment_count, phentsize)
+        self.segments = tuple(map(self._segment, rows))
 
     def _error(self, why: str) -> ObjectError:
         return ObjectError(f"{self._name}: not a readable ELF file: {why}")
@@ -138,7 +138,7 @@ class ElfHeaders:
         table = self._bytes(offset, count * size)
         return [layout.unpack_from(table, start) for start in range(0, count * size, size)]
 
-    def _with_names(self, rows: list[tuple[int, ...]], shstrndx: int) -> tuple[ElfSection, ...]:
+    def _named_sections(self, rows: list[tuple[int, ...]], shstrndx: int) -> tuple[ElfSection, ...]:
         names = b""
         if 0 < shstrndx < len(rows):
             offset, size = rows[shstrndx][4:6]

@@ -163,11 +163,11 @@ def _got_names(elf: ElfObject, slots: list[int]) -> dict[int, str]:
     rows = relocations(elf, section)
     symbols, strings = raw_symbols(elf, elf.sections[section.link])
     known_slots = as_uint64([slot for slot in slots if slot >= 0])
-    is_named = (rows.symbol > 0) & (rows.symbol < len(symbols)) & np.isin(rows.offset, known_slots)
-    name_offset = symbols["name"][rows.symbol[is_named]]
+    has_symbol = (rows.symbol > 0) & (rows.symbol < len(symbols)) & np.isin(rows.offset, known_slots)
+    name_offset = symbols["name"][rows.symbol[has_symbol]]
     return {
         int(slot): string_at(strings, int(offset))
-        for slot, offset in zip(rows.offset[is_named], name_offset, strict=True)
+        for slot, offset in zip(rows.offset[has_symbol], name_offset, strict=True)
     }
 
 

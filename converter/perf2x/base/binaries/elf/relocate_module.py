@@ -139,19 +139,16 @@ def _executable(module: ElfObject, sections: list[tuple[ElfSection, AnyArray]]) 
     return b"".join([_executable_header(module, offset, len(headers)), *body, *headers])
 
 
-def _executable_header(module: ElfObject, section_headers: int, count: int) -> bytes:
-    """Turn the module's ELF header into the header of an executable without segments.
-
-    ``section_headers`` is the offset of the new section headers; the last of them is .shstrtab's.
-    """
+def _executable_header(module: ElfObject, headers_offset: int, header_count: int) -> bytes:
+    """Turn the module's ELF header into that of an executable; ``headers_offset`` is where its section headers are."""
     byte_order = module.byte_order
     header = bytearray(module.read(0, 64 if module.is_64 else 52))
     struct.pack_into(byte_order + "H", header, 16, 2)  # e_type = ET_EXEC
-    # e_phoff, e_shoff; e_phentsize, e_phnum, e_shentsize, e_shnum, e_shstrndx
+    # e_phoff, e_shoff; e_phentsize, e_phnum, e_shentsize, e_shnum, e_shstrndx (the last section is .shstrtab)
     if module.is_64:
-        struct.pack_into(byte_order + "QQ", header, 32, 0, section_headers)
-        struct.pack_into(byte_order + "5H", header, 54, 56, 0, 64, count, count - 1)
+        struct.pack_into(byte_order + "QQ", header, 32, 0, headers_offset)
+        struct.pack_into(byte_order + "5H", header, 54, 56, 0, 64, header_count, header_count - 1)
     else:
-        struct.pack_into(byte_order + "II", header, 28, 0, section_headers)
-        struct.pack_into(byte_order + "5H", header, 42, 32, 0, 40, count, count - 1)
+        struct.pack_into(byte_order + "II", header, 28, 0, headers_offset)
+        struct.pack_into(byte_order + "5H", header, 42, 32, 0, 40, header_count, header_count - 1)
     return bytes(header)

@@ -132,8 +132,8 @@ def start_lines(table: GoFunctions, rows: Sequence[int], code: ElfObject, symbol
         trees.append(tree[: len(tree) // _CALL_SIZE * _CALL_SIZE])
     calls = np.frombuffer(b"".join(trees), code.byte_order + "u4").reshape(-1, 4)
     # words 1 and 3 of a call are the offset of the name and startLine; a pair becomes one number, offset << 32 | line
-    for call in unique(as_uint64(calls[:, 1]) << np.uint64(32) | calls[:, 3]).tolist():
-        result.setdefault(table.name_at(call >> 32), call & 0xFFFFFFFF)
+    for packed in unique(as_uint64(calls[:, 1]) << np.uint64(32) | calls[:, 3]).tolist():
+        result.setdefault(table.name_at(packed >> 32), packed & 0xFFFFFFFF)
     return {name: line for name, line in result.items() if 0 < line <= MAX_LINE}
 
 

@@ -98,13 +98,13 @@ class GoFunctions:
         if layout.functab + (2 * layout.function_count + 1) * dtype.itemsize > len(data):
             raise ObjectError(f"{name}: {layout.function_count} functions do not fit in {len(data)} bytes")
         pairs = as_uint64(np.frombuffer(data, dtype, 2 * layout.function_count + 1, layout.functab))
-        self._row_offset = pairs[1::2]
+        self._record_offset = pairs[1::2]
         self._entry: U64 = pairs[::2] + np.uint64(text_start if layout.version in (_GO_118, _GO_120) else 0)
         if len(self._entry) and (self._entry[1:] < self._entry[:-1]).any():
             raise ObjectError(f"{name}: its functions are not sorted")
 
     def __len__(self) -> int:
-        return len(self._row_offset)
+        return len(self._record_offset)
 
     def find(self, svma: U64) -> I64:
         """Return the row in functab of the function that contains each address, −1 if none does. Shapes: (n,) → (n,).
@@ -112,17 +112,17 @@ class GoFunctions:
         A function is assumed to extend to the start of the next function.
         """
         row = searchsorted(self._entry, svma, "right") - 1
-        return np.where(row < len(self._row_offset), row, -1)
+        return np.where(row < len(self._record_offset), row, -1)
 
     def function(self, row: int) -> GoFunction | None:
         """Decode the function in a row of functab; None if its record is damaged."""
         layout = self._layout
         # the record begins with the entry: a word or, since Go 1.18, a 32-bit offset; nine 32-bit fields follow
-        row_offset = int(self._row_offset[row]) + (0 if layout.version == _GO_12 else layout.functab)
+        record_offset = int(self._record_offset[row]) + (0 if layout.version == _GO_12 else layout.functab)
         entry_size = layout.word_size if layout.version in (_GO_12, _GO_116) else 4
-        if row_offset + entry_size + 36 > len(self._data):
+        if record_offset + entry_size + 36 > len(self._data):
             return None
-        fields = struct.unpack_from(layout.byte_order + "9I", self._data, row_offset + entry_size)
+        fields = struct.unpack_from(layout.byte_order + "9I", self._data, record_offset + entry_size)
         # in Go 1.20, the fields are nameOff, args, deferreturn, pcsp, pcfile, pcln, npcdata, cuOffset and startLine;
         # records of older versions do not have startLine, and those of Go 1.2 do not have cuOffset either
         name_offset, _, _, _, file_table, line_table, _, first_file, start_line = fields
@@ -146,11 +146,11 @@ class GoFunctions:
         # (offset in pctab of the table that maps code to inlined calls, offset of the inline tree) of each
         # function; find_pclntab.py shows the layout of a record
         offsets = []
-        for row_offset in (int(self._row_offset[row]) + layout.functab for row in rows):
-            if row_offset + 44 > len(self._data):
+        for record_offset in (int(self._record_offset[row]) + layout.functab for row in rows):
+            if record_offset + 44 > len(self._data):
                 continue
-            pcdata_count, funcdata_count = self._u32(row_offset + 28), self._data[row_offset + 43]
-            pcdata = row_offset + 44
+            pcdata_count, funcdata_count = self._u32(record_offset + 28), self._data[record_offset + 43]
+            pcdata = record_offset + 44
             funcdata = pcdata + 4 * pcdata_count
             if (
                 pcdata_count > _PCDATA_INLINE_INDEX
