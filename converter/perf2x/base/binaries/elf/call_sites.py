@@ -42,7 +42,7 @@ def _may_return_to(blocks: CodeBlocks, ends_with_call: Callable[[bytes], bool] |
         code_before = blocks.read(start, svma)
     except ObjectError:
         return True
-    # the result is unknown if bytes are missing, or if all are 0, as in files without their contents
+    # the answer is unknown if bytes are missing, or if all are 0, as in files whose contents were removed
     return len(code_before) < svma - start or not any(code_before) or ends_with_call(code_before)
 
 

@@ -213,7 +213,6 @@ def open_object(path: Path) -> ElfObject:
     return open_elf(decompress_file(read_object_file(path)), str(path))
 
 
-# Maximum bytes that `read_code` reads.
 MAX_CODE_SIZE = 1 << 20
 
 

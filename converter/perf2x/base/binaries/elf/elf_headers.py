@@ -58,7 +58,7 @@ class ElfSection(NamedTuple):
     flags: int
     address: int
     """svma; 0 if the section is not loaded."""
-    offset: int  # in the file
+    offset: int
     size: int
     link: int
     info: int
@@ -83,7 +83,7 @@ class ElfHeaders:
     """The ELF header, sections and segments of a file."""
 
     def __init__(self, stream: IO[bytes], name: str) -> None:
-        """Read the headers; ``name`` is the file's name in messages.
+        """``name`` is the file's name in messages.
 
         Raises ObjectError for a file that is not ELF, and for tables that lie outside it.
         """

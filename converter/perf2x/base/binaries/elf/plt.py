@@ -106,7 +106,7 @@ class LinkageTable:
 
     @cached_property
     def _relocations_and_symbols(self) -> tuple[Relocations, AnyArray, bytes] | None:
-        """The relocations in the order of the entries, their symbol table, and its string table."""
+        """The relocations in the order of the entries, their symbol table and its string table; None if unknown."""
         elf, section, rows = self._elf, self._relocation_section, self._relocations
         if section is None or rows is None or not 0 < section.link < len(elf.sections):
             return None
@@ -129,7 +129,7 @@ class LinkageTable:
         offset = int(symbols["name"][rows.symbol[row]])
         name = string_at(strings, offset) if offset else ""
         if not name and self._elf.machine == "EM_X86_64" and rows.addend is not None:
-            # instead of a symbol, an IRELATIVE relocation has the address of the ifunc's resolver, as its addend
+            # IRELATIVE relocations have no symbol; their addend is the address of the ifunc's resolver
             return self._name_at(int(rows.addend[row])) if rows.type[row] == _R_X86_64_IRELATIVE else ""
         return name
 

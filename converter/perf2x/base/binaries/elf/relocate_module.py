@@ -121,10 +121,7 @@ def _symbol_addresses(module: ElfObject, symbol_table: ElfSection, addresses: Ma
 
 
 def _executable(module: ElfObject, sections: list[tuple[ElfSection, AnyArray]]) -> bytes:
-    """Build an ELF file without segments, which readers of debug info do not need.
-
-    Layout: ELF header, contents of the sections, contents of .shstrtab (the names of the sections), section headers.
-    """
+    """Build an ELF file without segments, which readers of debug info do not need."""
     names = b"\0" + b"".join(section.name.encode() + b"\0" for section, _ in sections) + b".shstrtab\0"
     layout = "IIQQQQIIQQ" if module.is_64 else "10I"
     offset = 64 if module.is_64 else 52  # after the ELF header

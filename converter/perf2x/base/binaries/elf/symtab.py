@@ -46,7 +46,6 @@ class SymbolRows(ColumnTable):
     """STB_*"""
     # offset of the name in ``strings``
     name_offset: U32
-    # the string table
     strings: bytes
 
     def name(self, row: int) -> str:

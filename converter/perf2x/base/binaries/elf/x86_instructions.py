@@ -13,7 +13,7 @@ from typing import NamedTuple
 # Maximum bytes of an instruction.
 MAX_SIZE = 15
 # Values of ``X86Instruction.operand``. FIXED: the address is the displacement, in 64-bit code relative to rip.
-# INDEXED: SIB gives the address, and has more than a base register, or no base register.
+# INDEXED: SIB gives the address. If SIB is a base register alone, ``operand`` is that register instead.
 FIXED, INDEXED = -1, -2
 
 
@@ -106,7 +106,7 @@ def _decode(code: bytes, is_64: bool) -> X86Instruction | None:
     elif (is_64 and opcode in _INVALID_IN_64_BITS) or (opcode == 0x8F and code[start + 1] & 0x38):  # XOP
         return None
     else:
-        # REX.W means operands of 64 bits, whether the prefix 66 stands before it or not
+        # with REX.W, operands have 64 bits, even after the prefix 66
         immediate_size = _immediate_size(code, start, rex, not rex & 8 and 0x66 in prefixes, is_64)
         instruction = _with_operands(code, start, opcode, opcode in _MODRM, immediate_size, rex)
     return instruction._replace(has_prefix_66=True) if 0x66 in prefixes else instruction

@@ -98,7 +98,6 @@ class Debuginfod(Struct):
         return path
 
     def _download(self, resource: str, build_id: bytes, path: Path) -> bool:
-        """Ask the servers in order, and store the file as ``path``; return whether a server had it."""
         # results of `_request`, 0 before it is called; a server that was unreachable before counts as 404
         answers = [404 if url in self._unreachable else 0 for url in self.urls]
         for index, url in enumerate(self.urls):

@@ -30,7 +30,7 @@ class SearchedPath(Frozen):
     """A place that was searched, and the result."""
 
     path: str
-    """The path; for archives and servers, words that say so."""
+    """The path or, for archives and servers, a description."""
     result: str
     """TAKEN, ABSENT, OTHER_BUILD …"""
 
@@ -47,7 +47,7 @@ class ObjectFiles(Struct):
     is_doubtful: bool = False
     """No build id was recorded, and this machine's files are probably not the recorded ones.
 
-    Debug files are then taken only from folders that the user named, or if the checksum of a debug link proves them.
+    Debug files are then taken only from folders that the user named, and from where a debug link leads.
     """
     searched: list[SearchedPath] = field(default_factory=list)
     """In the order of the search."""

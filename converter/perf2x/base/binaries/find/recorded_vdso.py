@@ -27,7 +27,7 @@ _VDSO32_PROGRAMS = ("/usr/lib/perf-core/perf-read-vdso32", "/usr/libexec/perf-co
 def find_vdso(
     finder: Finder, session: RecordingOrigin, build_id: bytes, kernel_build_id: bytes, *, is_64: bool
 ) -> ObjectFiles:
-    """Find the vDSO of 64-bit or 32-bit programs: first as any object is found, then below /lib/modules and in memory.
+    """Find the vDSO of 64-bit or 32-bit programs: first like any object, then below /lib/modules and in memory.
 
     ``build_id`` and ``kernel_build_id`` are b"" if they were not recorded. Without a build id, the vDSO of the recorded
     kernel release is taken or, if the recording is of the running kernel, the one in memory.

@@ -2,12 +2,12 @@
 
 Whoever made the recording chose those paths, and the contents of the files show up in output that people share.
 
-- Files that can prove that they are the recorded ones are read only if they do: objects and dwz files by build id,
+- Many files can be identified, and are read only if they are the recorded ones: objects and dwz files by build id,
   targets of debug links by build id or checksum, ``.dwo`` and ``.dwp`` files by the id of a unit, jitdumps by process
   id, the kernel by build id or the address of its reference symbol.
-- Objects without a recorded build id, their debug files by name, and perf maps cannot. They are not read if the
-  recording is known to come from another machine. If it is known to come from this one, an object must have the
-  recorded inode number, and must not have been changed after the recording.
+- Others cannot be identified: objects without a recorded build id, their debug files by name, and perf maps. They are
+  not read if the recording is known to come from another machine. If it is known to come from this one, an object must
+  have the recorded inode number, and must not have been changed after the recording.
 - A source file is read only if the recording was made here, and the object that names it is an installed file of this
   machine.
 
@@ -117,7 +117,7 @@ class RecordedFileCheck:
 
     @cached_property
     def _inodes(self) -> dict[str, tuple[int, int]]:
-        """{name: (lowest, highest)} of the recorded inode numbers of each name.
+        """{name: (lowest, highest) recorded inode number}.
 
         If these two differ, the file was replaced during the recording. No file has both, so all are refused.
         """
