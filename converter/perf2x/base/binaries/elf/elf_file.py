@@ -190,7 +190,7 @@ class ElfObject:
 
 def is_compressed(section: ElfSection) -> bool:
     """Return whether a section is compressed in the file."""
-    return bool(section.flags & SHF_COMPRESSED) or section.name.startswith(".z")
+    return bool(section.flags & SHF_COMPRESSED) or section.name.startswith(".zdebug_")
 
 
 def open_elf(source: Path | str | bytes, name: str = "") -> ElfObject:

@@ -35,6 +35,12 @@ def test_sections_and_segments_of_every_word_size_and_byte_order(is_64, byte_ord
     assert [segment.address for segment in elf.segments if segment.type == "PT_LOAD"] == [0x300, 0x1040]
 
 
+def test_a_section_called_like_a_compressed_one_is_not_decompressed() -> None:
+    elf = open_elf(tiny_elf([TinySection(".zeros", bytes(8), 0x1040, flags=6)]))
+    section = elf.section(".zeros")
+    assert section is not None and elf.data(section) == bytes(8)
+
+
 def test_a_missing_section_is_none() -> None:
     assert open_elf(tiny_elf([TEXT])).section(".data") is None
 
