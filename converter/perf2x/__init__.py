@@ -1,6 +1,6 @@
 """perf2x converts recordings of Linux ``perf record`` into pprof, Chrome trace JSON, collapsed stacks and more.
 
-The names of ``perf2x.api`` are available here, too; they are imported on first use, so that ``import perf2x`` is quick.
+The names of ``perf2x.api`` are imported on first use, so that ``import perf2x`` is quick.
 """
 
 from importlib import import_module
@@ -67,7 +67,6 @@ __all__ = [
 if not TYPE_CHECKING:  # type checkers accept any name of a module that has __getattr__
 
     def __getattr__(name: str) -> object:
-        """Import public names on first use (PEP 562)."""
         if name == "Perf2xError":
             return import_module("perf2x.errors").Perf2xError
         if name in __all__:

@@ -304,7 +304,6 @@ def diff(
 
 
 def _read(inputs: StrPath | Sequence[StrPath] | Loaded, options: LoadOptions) -> Loaded:
-    """Read the inputs, unless they are the result of ``read``."""
     return inputs if isinstance(inputs, Loaded) else load(_input_paths(inputs), options)
 
 
@@ -316,7 +315,6 @@ def _check_limit(limit: int) -> None:
 def _emitter(
     to: FormatName | Emitter | None, target: str, settings: Mapping[str, object] | None
 ) -> tuple[str, Emitter]:
-    """Return the name of the output format, for messages, and its emitter."""
     if to is None or isinstance(to, str):
         name = to or format_of(target)
         check_output_name(name, target)
@@ -327,7 +325,7 @@ def _emitter(
 
 
 def _load_options(symbols: SymbolOptions | None, options: ReadOptions | TableOptions) -> LoadOptions:
-    """Return the options for a load. Raises OptionError for an unknown column in ``keep``."""
+    """Raise OptionError for an unknown column in ``keep``."""
     all_options = load_options(symbols=symbols, **options)
     if unknown := ", ".join(sorted(all_options.keep - _KEEP_CHOICES)):
         raise OptionError(f"keep={unknown}: it may have {', '.join(sorted(_KEEP_CHOICES))}")
@@ -335,7 +333,6 @@ def _load_options(symbols: SymbolOptions | None, options: ReadOptions | TableOpt
 
 
 def _decode_strings(column: Strings) -> npt.NDArray[np.object_]:
-    """Return (n,) object: the string of each row as a str."""
     distinct = np.empty(len(column.distinct), np.object_)
     distinct[:] = column.distinct
     return distinct[column.indices]

@@ -1,6 +1,6 @@
 """Starts tasks in a thread before their results are needed.
 
-This saves time if the tasks mostly run outside the interpreter lock, as when pyarrow reads files.
+This saves time if the tasks run outside the interpreter lock, as when pyarrow reads files.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,11 +14,10 @@ Result = TypeVar("Result")
 
 
 def start_tasks(tasks: Mapping[str, Callable[[], Result]]) -> dict[str, Callable[[], Result]]:
-    """Run tasks in one background thread, one after another; return a function for each that waits for its result.
+    """Run tasks one after another in a background thread; return, for each, a function that waits for its result.
 
-    The function returns the result, or raises what the task raised. If address space is limited (ulimit -v), no thread
-    is started, because its stack would take some of it: the tasks themselves are returned, and each runs when it is
-    called.
+    The function raises what the task raised. If address space is limited (ulimit -v), a thread's stack would take some
+    of it. Then each task runs when its function is called.
     """
     if address_space_left() is not None:
         return dict(tasks)

@@ -1,14 +1,14 @@
 """Numbers of call frame information: pointer encodings and expression operators.
 
-The numbers of the instructions are in `cfi/opcodes`. Sources: DWARF 5, sections 6.4 and 7.7.1; Linux Standard Base,
-"Exception Frames"; binutils include/dwarf2.h. Constants only, named as in the standards without their prefixes.
+`cfi/opcodes` has the numbers of the instructions. Sources: DWARF 5, sections 6.4 and 7.7.1; Linux Standard Base,
+"Exception Frames"; binutils include/dwarf2.h.
 """
 
 from enum import IntEnum
 
 
 class PointerFormat(IntEnum):
-    """DW_EH_PE_*, low four bits: how a pointer is encoded."""
+    """DW_EH_PE_*, low four bits: the format of an encoded pointer."""
 
     ABSPTR = 0x00
     ULEB128 = 0x01
@@ -30,8 +30,8 @@ class PointerBase(IntEnum):
     ALIGNED = 0x50
 
 
-POINTER_INDIRECT = 0x80  # DW_EH_PE_indirect: the encoded number is the address of the pointer
-POINTER_OMIT = 0xFF  # DW_EH_PE_omit: there is no pointer
+POINTER_INDIRECT = 0x80  # the encoded number is the address of the pointer
+POINTER_OMIT = 0xFF  # there is no pointer
 
 
 class Operator(IntEnum):

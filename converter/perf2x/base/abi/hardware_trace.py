@@ -1,4 +1,4 @@
-"""Kinds of hardware trace, by their number in AUXTRACE_INFO, and how perf makes samples from each.
+"""Kinds of hardware trace, and the options with which perf makes samples from each.
 
 Source of truth: enum auxtrace_type in tools/perf/util/auxtrace.h, tools/perf/Documentation/itrace.txt.
 """
@@ -14,10 +14,7 @@ class TraceKind(Frozen):
 
     name: str
     itrace: str = ""
-    """Value of perf inject's option --itrace that makes samples from this kind.
-
-    "" if perf inject cannot make samples, or need not, because perf2x does so itself (`is_decoded`).
-    """
+    """The value of perf inject's ``--itrace`` that makes samples; "" where perf inject is unable or not needed."""
 
 
 KINDS = {
@@ -32,19 +29,20 @@ KINDS = {
 
 
 ARM_SPE = "Arm SPE"
-# Our names of the words of one CPU that follow its magic number. The word ``parameters`` is the number of words that
-# follow it.
+# Our names of the words of one CPU that follow its magic number. ``parameters`` is the number of words after it.
 _PARAMETERS = ("cpu", "parameters", "midr", "pmu_type", "min_interval", "event_filter")
 
 
 def hardware_trace(number: int, words: Sequence[int]) -> dict[str, Any]:
     """Describe a recording's hardware trace: the section ``hardware_trace`` of a session's features.
 
-    ``number`` is the kind in AUXTRACE_INFO, ``words`` are the 64-bit numbers after it. Unknown kinds get an empty name.
+    ``number`` is the kind in AUXTRACE_INFO, ``words`` are the 64-bit numbers after it. An unknown kind gets an empty
+    name.
 
-    The words of Arm SPE are the PMU's type (perf_event_attr.type) and whether each CPU had a buffer. A newer perf
-    writes a header instead (version, size of the header in words, the PMU's type, number of CPUs), then equally many
-    words for each CPU: a magic number and _PARAMETERS (arm_spe_alloc_metadata in tools/perf/util/arm-spe.c).
+    The older layout of Arm SPE has two words: the PMU's type (perf_event_attr.type), and whether each CPU had a buffer.
+    The newer layout begins with a header: version, size of the header in words, the PMU's type, number of CPUs. Then
+    each CPU has the same number of words: a magic number and _PARAMETERS (arm_spe_alloc_metadata in
+    tools/perf/util/arm-spe.c).
     """
     kind = KINDS.get(number, TraceKind(""))
     facts: dict[str, Any] = {"type": number, "name": kind.name, "itrace": kind.itrace}
@@ -53,7 +51,6 @@ def hardware_trace(number: int, words: Sequence[int]) -> dict[str, Any]:
     if len(words) == 2:
         return facts | {"pmu_type": words[0]}
     _, header_size, pmu_type, cpu_count = (*words, 0, 0, 0)[:4]
-    # if a CPU has no words after the magic number, no CPU is listed
     words_per_cpu = (len(words) - header_size) // cpu_count if cpu_count else 0
     starts = [header_size + words_per_cpu * index for index in range(cpu_count)] if words_per_cpu > 1 else []
     cpus = [words[start + 1 : start + words_per_cpu] for start in starts]
@@ -61,8 +58,8 @@ def hardware_trace(number: int, words: Sequence[int]) -> dict[str, Any]:
 
 
 def is_decoded(features: Mapping[str, Any]) -> bool:
-    """Return whether perf2x itself, without perf inject, makes samples from the hardware trace.
+    """Return whether perf2x makes samples from the hardware trace without perf inject.
 
-    ``features`` are those of the recording's session, with the result of ``hardware_trace``.
+    ``features`` are those of the recording's session.
     """
     return bool(features.get("hardware_trace", {}).get("name") == ARM_SPE)

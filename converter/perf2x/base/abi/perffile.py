@@ -1,7 +1,7 @@
-"""Constants of the perf.data file format, copied deliberately from tools/perf (Linux 7.2).
+"""Constants of the perf.data file format, copied from tools/perf (Linux 7.2).
 
 Sources of truth: tools/perf/util/header.h (features, file header), tools/lib/perf/include/perf/event.h (user records),
-tools/perf/Documentation/perf.data-file-format.txt. Constants only.
+tools/perf/Documentation/perf.data-file-format.txt.
 """
 
 from enum import IntEnum
@@ -10,17 +10,17 @@ MAGIC = b"PERFILE2"
 MAGIC_SWAPPED = b"2ELIFREP"
 MAGIC_LEGACY = b"PERFFILE"
 
-# struct perf_pipe_file_header: magic, size.
+# magic, size
 PIPE_HEADER_SIZE = 16
-# struct perf_file_header: magic, size, attr_size, three sections, 256 feature bits.
+# magic, size, attr_size, three sections, 256 feature bits
 FILE_HEADER_SIZE = 104
 FILE_HEADER_SIZE_WITHOUT_FEATURES = 72
-# struct perf_file_section: u64 offset, u64 size.
+# u64 offset, u64 size
 SECTION_SIZE = 16
 
 
 class UserRecordType(IntEnum):
-    """enum perf_user_event_type: records that the perf tool writes; they have no sample_id trailer (sample_id_all)."""
+    """enum perf_user_event_type: records that the perf tool writes. They have no sample_id trailer."""
 
     HEADER_ATTR = 64
     HEADER_EVENT_TYPE = 65
@@ -120,14 +120,13 @@ class EventUpdate(IntEnum):
     CPUS = 3
 
 
-# PERF_RECORD_MISC_LOST_SAMPLES_BPF: the samples were dropped by a BPF filter.
+# PERF_RECORD_MISC_LOST_SAMPLES_BPF: a BPF filter dropped the samples.
 MISC_LOST_SAMPLES_BPF = 1 << 15
-# PERF_RECORD_MISC_BUILD_ID_SIZE: the HEADER_BUILD_ID record states the size of its build id.
+# PERF_RECORD_MISC_BUILD_ID_SIZE: HEADER_BUILD_ID states the size of its build id.
 MISC_BUILD_ID_SIZE = 1 << 15
-# BUILD_ID_SIZE: bytes reserved for a build id in records and in the BUILD_ID feature.
 BUILD_ID_SIZE = 20
 
-# Names of machines, as in ``uname -m``, by e_machine in the ELF header (elf.h).
+# By e_machine of the ELF header (elf.h), as ``uname -m`` prints them.
 MACHINES = {
     3: "i686", 8: "mips", 20: "ppc", 21: "ppc64le", 22: "s390x", 40: "armv7l", 43: "sparc64", 62: "x86_64",
     183: "aarch64", 243: "riscv64", 258: "loongarch64",

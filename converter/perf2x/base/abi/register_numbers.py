@@ -1,7 +1,7 @@
 """Maps perf's register numbers to DWARF's, for each architecture.
 
-Samples (PERF_SAMPLE_REGS_USER) number registers as in arch/*/include/uapi/asm/perf_regs.h; call frame information
-numbers them as in the processor's psABI. The unwinder translates the former to the latter. Constants only.
+Samples (PERF_SAMPLE_REGS_USER) number registers as arch/*/include/uapi/asm/perf_regs.h does. Call frame information
+numbers them as the processor's psABI does.
 """
 
 X86_64_DWARF = {

@@ -1,4 +1,4 @@
-"""Layouts of perf_event_attr, of which each revision adds fields to the previous one, and of record headers.
+"""Layouts of perf_event_attr, to which each revision adds fields, and of record headers.
 
 Source of truth: include/uapi/linux/perf_event.h (struct perf_event_attr, struct perf_event_header).
 """
@@ -35,7 +35,7 @@ ATTR_SIZE_NEWEST = ATTR_REVISIONS[-1][0]
 
 
 def attr_dtype(byte_order: ByteOrder) -> np.dtype[np.void]:
-    """Return the dtype of the newest perf_event_attr; pad structs of older revisions with zeros before using it."""
+    """Return the dtype of the newest perf_event_attr; older structs must be padded with zeros."""
     fields = [(name, byte_order + code) for _, added in ATTR_REVISIONS for name, code in added]
     return np.dtype(fields)
 

@@ -1,8 +1,8 @@
-"""Names of Linux's own tracepoint systems, such as ``sched``: the part of ``sched:sched_switch`` before the colon.
+"""Names of Linux's own tracepoint systems: ``sched`` in ``sched:sched_switch``.
 
 Source of truth: TRACE_SYSTEM in include/trace/events, arch/*, drivers, fs, net and sound of Linux 6.18; names that only
-earlier versions had are kept. ``probe``, ``user_events``, ``synthetic`` and similar systems are missing on purpose,
-because users define and name the events in them.
+earlier versions had are kept. ``probe``, ``user_events`` and ``synthetic`` are missing because users define the events
+in them.
 """
 
 KERNEL_SYSTEMS = """

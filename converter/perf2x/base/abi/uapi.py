@@ -1,15 +1,14 @@
-"""Constants of the kernel's perf ABI, copied deliberately from include/uapi/linux/perf_event.h (Linux 7.2).
+"""Constants of the kernel's perf ABI, copied from include/uapi/linux/perf_event.h (Linux 7.2).
 
-Names are the kernel's without their prefixes: ``SampleType.IP`` is PERF_SAMPLE_IP. Clocks are from time.h. Bits are
-members of an IntEnum rather than of an IntFlag, because ``&`` of an IntFlag creates an object and takes six times as
-long.
+Names are the kernel's without their prefixes: ``SampleType.IP`` is PERF_SAMPLE_IP. Bits are members of an IntEnum,
+because ``&`` of an IntFlag creates an object and takes six times as long.
 """
 
 from enum import IntEnum
 
 
 class RecordType(IntEnum):
-    """enum perf_event_type: the records that the kernel writes; perffile.py has those of the perf tool, from 64 on."""
+    """enum perf_event_type: the records that the kernel writes. perffile.py has those of the perf tool, from 64 on."""
 
     MMAP = 1
     LOST = 2
@@ -87,7 +86,7 @@ class BranchSampleType(IntEnum):
 
 
 class CpuMode(IntEnum):
-    """PERF_RECORD_MISC_CPUMODE: the privilege level that an instruction ran in; ``mode`` of each frame in a profile."""
+    """PERF_RECORD_MISC_CPUMODE: the privilege level that an instruction ran in."""
 
     UNKNOWN = 0
     KERNEL = 1
@@ -102,9 +101,9 @@ MODE_NAMES = tuple(mode.name.lower().replace("_", " ") for mode in CpuMode)
 
 
 class RegsAbi(IntEnum):
-    """enum perf_sample_regs_abi: 0, 1 or 2; kernels that can sample vector registers use it as a bit field.
+    """enum perf_sample_regs_abi: a bit field in kernels that can sample vector registers, otherwise 0, 1 or 2.
 
-    GENERAL is our name for both bits of the general registers.
+    GENERAL is our name for the two bits of the general registers.
     """
 
     ABI_32 = 1 << 0

@@ -1,7 +1,6 @@
 """Disassembles machine code with capstone (the extra ``assembly``).
 
-Supports x86 of 32 and 64 bits, AArch64 and 64-bit RISC-V. Bytes that are not an instruction are shown as ``.byte``, and
-decoding continues after them.
+Supports x86 of 32 and 64 bits, AArch64 and 64-bit RISC-V. Bytes that are not an instruction are shown as ``.byte``.
 """
 
 import re
@@ -14,36 +13,35 @@ from perf2x.errors import ObjectError, OptionError
 
 _CAPSTONE_MISSING = "instructions need capstone: pip install 'perf2x[assembly]'"
 _X86, _ARM64, _RISCV = "x86", "arm64", "riscv"
-# {machine: (family, capstone's name of the architecture, names of its modes)}
+# (family, capstone's name of the architecture, names of its modes) by machine.
 _ARCHITECTURES = {
     "EM_X86_64": (_X86, "CS_ARCH_X86", ("CS_MODE_64",)),
     "EM_386": (_X86, "CS_ARCH_X86", ("CS_MODE_32",)),
     "EM_AARCH64": (_ARM64, "CS_ARCH_ARM64", ()),
     "EM_RISCV": (_RISCV, "CS_ARCH_RISCV", ("CS_MODE_RISCV64", "CS_MODE_RISCVC")),
 }
-# mnemonics of direct jumps and calls; their last operand is the target
+# The last operand of each of these is the target.
 _JUMPS_AND_CALLS = {
     _X86: re.compile(r"(?:bnd |notrack |lock )*(?:j\w+|call\w*|loop\w*|xbegin\w*)"),
     _ARM64: re.compile(r"b(?:\.\w+|l)?|bc\.\w+|cbn?z|tbn?z"),
     _RISCV: re.compile(r"(?:c\.)?(?:j|jal|beqz?|bnez?|blt[zu]?|bge[zu]?|bltu|bgeu|blez|bgtz)"),
 }
-# a number at the end of the operands
 _LAST_NUMBER = re.compile(r"(?:^|[\s,#])(-?(?:0x[0-9a-f]+|\d+))$")
-# An operand relative to the instruction pointer, in AT&T's syntax (groups 1 to 3: sign; number, hexadecimal or decimal)
-# or in Intel's (groups 4 and 5: sign, number).
+# Groups 1 to 3 are sign and number (hexadecimal or decimal) in AT&T's syntax; groups 4 and 5 are sign and number in
+# Intel's.
 _RIP_RELATIVE = re.compile(r"(-?)(?:(0x[0-9a-f]+)|(\d+))?\(%rip\)|\[rip(?: ([+-]) (0x[0-9a-f]+|\d+))?\]")
 
 
 class Instruction(Frozen):
-    """One instruction; ``text`` is its mnemonic and operands, as in assembly."""
+    """One instruction; ``text`` is its mnemonic and operands."""
 
     address: int
     size: int
     text: str
     target: int | None = None
-    """Target address of a direct jump or call."""
+    """Of a direct jump or call."""
     data_address: int | None = None
-    """Address of the data that an operand relative to the instruction pointer refers to (x86 only)."""
+    """The address that an operand relative to the instruction pointer refers to (x86 only)."""
 
 
 def disassemble(machine: str, code: bytes, address: int, syntax: str) -> Iterator[Instruction]:
@@ -63,7 +61,7 @@ def disassemble(machine: str, code: bytes, address: int, syntax: str) -> Iterato
 
 @cache
 def _decoder(machine: str, syntax: str) -> "Callable[[bytes, int], Iterator[tuple[int, int, str, str]]]":
-    """Return capstone's decoder: (code, its address) → (address, size, mnemonic, operands) of each instruction."""
+    """Return capstone's function (code, its address) → (address, size, mnemonic, operands) of each instruction."""
     try:
         import capstone
     except ImportError:
@@ -78,7 +76,7 @@ def _decoder(machine: str, syntax: str) -> "Callable[[bytes, int], Iterator[tupl
 
 
 def _target(family: str, start: int, mnemonic: str, operands: str) -> int | None:
-    """Return the target address of a direct jump or call; None for other instructions.
+    """Return the target address of a direct jump or call.
 
     Capstone prints the target as an address; on RISC-V, as the distance from ``start``, the instruction's address.
     """
@@ -90,10 +88,6 @@ def _target(family: str, start: int, mnemonic: str, operands: str) -> int | None
 
 
 def _data_address(operands: str, instruction_end: int) -> int | None:
-    """Return the address that ``0x10(%rip)`` or ``[rip + 0x10]`` refers to; None without such an operand.
-
-    The distance counts from the end of the instruction.
-    """
     match = _RIP_RELATIVE.search(operands)
     if match is None:
         return None

@@ -1,7 +1,7 @@
-"""Reads call frame information byte by byte: integers of fixed size, LEB128 numbers, encoded pointers.
+"""Reads call frame information: integers of fixed size, LEB128 numbers, encoded pointers.
 
-An encoded pointer is a number in one of several formats, relative to one of several bases; a byte (DW_EH_PE_*) states
-both. Every read is checked against the end of the entry: in a damaged entry it raises ObjectError.
+An encoded pointer has one of several formats and bases, which its DW_EH_PE_* byte states. A read past the end of the
+entry raises ObjectError.
 """
 
 import struct
@@ -11,9 +11,8 @@ from msgspec import Struct
 from perf2x.base.abi.cfi_numbers import POINTER_INDIRECT, POINTER_OMIT, PointerBase, PointerFormat
 from perf2x.errors import ObjectError
 
-# The largest 64-bit number. Also used as a mask, to truncate numbers to 64 bits.
 MAX_U64 = 2**64 - 1
-# Letters of `struct`, which numpy dtypes share, for the pointer formats of a fixed size.
+# The letters of `struct` for formats of a fixed size; numpy dtypes share them.
 FIXED_SIZE_CODES: dict[int, str] = {
     PointerFormat.UDATA2: "H", PointerFormat.UDATA4: "I", PointerFormat.UDATA8: "Q",
     PointerFormat.SDATA2: "h", PointerFormat.SDATA4: "i", PointerFormat.SDATA8: "q",
@@ -21,7 +20,7 @@ FIXED_SIZE_CODES: dict[int, str] = {
 
 
 class CfiCursor(Struct):
-    """A position in the bytes of an entry. Each method reads something there, and moves past it."""
+    """A position in the bytes of an entry; each method reads something there, and moves past it."""
 
     data: bytes
     position: int
@@ -30,11 +29,11 @@ class CfiCursor(Struct):
     """Offset of the first byte that must not be read."""
     byte_order: str = "<"
     address_size: int = 8
-    # svma of the first byte of ``data``; needed only for DW_EH_PE_pcrel and DW_EH_PE_aligned pointers
+    # svma of the first byte of ``data``; used only by DW_EH_PE_pcrel and DW_EH_PE_aligned pointers
     address: int = 0
 
     def fixed(self, code: str) -> int:
-        """Read an integer, given its format as a letter of `struct` (``B``, ``h``, ``Q`` …)."""
+        """Read an integer in a format of `struct` (``B``, ``h``, ``Q`` …)."""
         start = self.position
         self.position = start + struct.calcsize("=" + code)
         if self.position > self.end:
@@ -60,7 +59,7 @@ class CfiCursor(Struct):
         return to_signed(value - (1 << bit_count) if is_negative else value)
 
     def _leb(self) -> tuple[int, int, int]:
-        """Read a LEB128 number: (value without sign, at least its low 64 bits; number of bits read; last byte)."""
+        """Return (value without sign, at least its low 64 bits; number of bits read; last byte)."""
         value = bit_count = 0
         while True:
             byte = self.u8()
@@ -70,15 +69,15 @@ class CfiCursor(Struct):
                 return value, bit_count, byte
 
     def operand(self, kind: str) -> int:
-        """Read an operand of an instruction or a DWARF expression: an integer, given its kind as a letter.
+        """Read an operand of an instruction or of a DWARF expression.
 
-        ``u`` and ``s`` are LEB128 without and with sign, ``a`` is an address, and other letters are those of `struct`.
+        ``kind`` is ``u`` or ``s`` for LEB128 without or with sign, ``a`` for an address, or a letter of `struct`.
         """
         read = {"u": self.uleb, "s": self.sleb, "a": self.word}.get(kind)
         return read() if read is not None else self.fixed(kind)
 
     def block(self) -> bytes:
-        """Read a block: its length as an unsigned LEB128 number, then that many bytes."""
+        """Read a length as an unsigned LEB128 number, then that many bytes."""
         length = self.uleb()
         start = self.position
         if length > self.end - start:
@@ -91,7 +90,7 @@ class CfiCursor(Struct):
         return self.fixed("Q" if self.address_size == 8 else "I")
 
     def c_string(self) -> bytes:
-        """Read bytes up to the next NUL, and skip the NUL."""
+        """Read bytes up to the next NUL, and skip it."""
         stop = self.data.find(b"\0", self.position, self.end)
         if stop < 0:
             raise ObjectError("call frame information: an unterminated string")
@@ -102,9 +101,8 @@ class CfiCursor(Struct):
     def pointer(self, encoding: int, data_base: int = 0) -> int | None:
         """Read a pointer and return the svma that it points to.
 
-        ``encoding`` is its DW_EH_PE_* byte; ``data_base`` is the svma that DW_EH_PE_datarel pointers are relative to.
-        Returns None if the pointer is omitted, is relative to another base than those below, or is indirect: what it
-        points to is then in the memory of the process.
+        ``encoding`` is its DW_EH_PE_* byte. ``data_base`` is the svma that DW_EH_PE_datarel pointers are relative to.
+        Returns None if the pointer is omitted or indirect, or has an unsupported base.
         """
         if encoding == POINTER_OMIT:
             return None

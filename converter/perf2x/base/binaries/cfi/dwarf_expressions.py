@@ -1,10 +1,7 @@
 """Parses DWARF expressions of call frame information once, and evaluates them for many samples at once.
 
-An expression is a program for a stack machine; here, each entry of its stack is an array with a value per sample.
-
-Linkers write one expression for the procedure linkage table, where the CFA depends on how far into an entry the program
-counter is; C libraries write one per register for signal frames; functions that realign the stack have some, too.
-None of these expressions has branches; an expression with a branch is rejected. Source: DWARF 5, section 2.5.
+An expression is a program for a stack machine; each stack entry here is an array with a value per sample. Compilers
+write no branches, so an expression with a branch is rejected. Source: DWARF 5, section 2.5.
 """
 
 from collections.abc import Callable
@@ -17,24 +14,22 @@ from perf2x.base.binaries.cfi.byte_cursor import MAX_U64, CfiCursor
 from perf2x.base.columnar import I64, U64, AnyArray, Bools, as_uint64, falses, trues
 from perf2x.errors import ObjectError
 
-# Maximum number of operators in an expression.
-#
-# Real expressions have about a dozen; a hostile one would be evaluated for every sample at every depth.
+# Real expressions have about a dozen operators; a hostile one would be evaluated for every sample at every depth.
 _MAX_OPERATIONS = 256
 
 
 class Operation(NamedTuple):
     """One operator with its operands.
 
-    The parser turns all operators that push a constant into CONSTU, and those that push a register plus an offset into
+    The parser turns operators that push a constant into CONSTU, and those that push a register plus an offset into
     BREGX.
     """
 
     operator: Operator
     value: int = 0
-    """The constant, offset, size or stack index; 0 for an operator without such an operand."""
+    """The constant, offset, size or stack index; 0 if the operator has none."""
     register: int = -1
-    """DWARF's number of the register; −1 for an operator without a register."""
+    """DWARF's number of the register; −1 if the operator has none."""
 
 
 Expression = tuple[Operation, ...]
@@ -44,33 +39,29 @@ class ExpressionContext(Protocol):
     """Registers and memory of the samples that an expression is evaluated for."""
 
     def register(self, number: int) -> tuple[U64, Bools]:
-        """Return the value of a register for each sample, and which values are known: (n,) each.
-
-        The values are those in the callee's frame: the expression computes a value of its caller.
-        """
+        """Return a register's value in the callee's frame for each sample, and which are known: (n,) each."""
         ...
 
     def load(self, address: U64, size: int) -> tuple[U64, Bools]:
-        """Return the number of ``size`` bytes at each address, and which numbers were recorded: (n,) each.
+        """Return the number of ``size`` bytes at each address, and which were recorded: (n,) each.
 
-        If ``size`` is 0, the numbers are as large as addresses.
+        ``size`` 0 is the size of an address.
         """
         ...
 
 
-# {operator with an operand: how to read it}, as a letter for `CfiCursor.operand`; BREG0 to BREGX are not included.
+# The letter of each operand for `CfiCursor.operand`.
 _OPERANDS: dict[int, str] = {
     Operator.ADDR: "a", Operator.CONST1U: "B", Operator.CONST1S: "b", Operator.CONST2U: "H", Operator.CONST2S: "h",
     Operator.CONST4U: "I", Operator.CONST4S: "i", Operator.CONST8U: "Q", Operator.CONST8S: "q",
     Operator.CONSTU: "u", Operator.CONSTS: "s",
     Operator.PICK: "B", Operator.PLUS_UCONST: "u", Operator.DEREF_SIZE: "B",
 }  # fmt: skip
-# The operators of _OPERANDS that push their operand.
 _CONSTANTS = frozenset(code for code in _OPERANDS if code <= Operator.CONSTS)
 
 
 def parse_expression(block: bytes, address_size: int, byte_order: str) -> Expression:
-    """Parse an expression. Raises ObjectError if it is cut off, too long, or has an operator that is not supported."""
+    """Parse an expression. Raises ObjectError if it is cut off, too long, or has an unsupported operator."""
     cursor = CfiCursor(block, 0, len(block), byte_order, address_size)
     operations = []
     while cursor.position < cursor.end:
@@ -81,7 +72,6 @@ def parse_expression(block: bytes, address_size: int, byte_order: str) -> Expres
 
 
 def _parse_operation(code: int, cursor: CfiCursor) -> Operation:
-    """Make an operation from an operator's code, and read its operands."""
     if Operator.LIT0 <= code <= Operator.LIT31:
         return Operation(Operator.CONSTU, code - Operator.LIT0)
     if Operator.BREG0 <= code <= Operator.BREG31:
@@ -99,7 +89,7 @@ def _parse_operation(code: int, cursor: CfiCursor) -> Operation:
 
 
 def _divide(left: U64, right: U64) -> U64:
-    """Divide signed numbers, rounding towards zero; a division by zero, whose result is meaningless, gives 0."""
+    """Divide signed numbers, rounding towards zero; a division by zero gives 0."""
     numerator, divisor = left.view(np.int64), right.view(np.int64)
     nonzero_divisor = np.where(divisor == 0, 1, divisor)
     # as unsigned numbers, because the absolute value of -2**63 does not fit into a signed one
@@ -109,7 +99,6 @@ def _divide(left: U64, right: U64) -> U64:
 
 
 def _signed(operate: Callable[[I64, I64], AnyArray]) -> Callable[[U64, U64], U64]:
-    """Turn an operation on signed numbers into one on stack entries, which are unsigned."""
     return lambda left, right: as_uint64(operate(left.view(np.int64), right.view(np.int64)))
 
 
@@ -138,17 +127,15 @@ _UNARY: dict[Operator, Callable[[U64], U64]] = {
     Operator.NOT: np.invert,
     Operator.NOP: lambda a: a,
 }
-# {operator that only copies, drops or reorders stack entries: how many it needs}. PICK is not included: its operand
-# says how many.
+# How many stack entries each operator needs; PICK needs one more than its operand.
 _ENTRIES_NEEDED = {Operator.DUP: 1, Operator.OVER: 2, Operator.SWAP: 2, Operator.ROT: 3, Operator.DROP: 1}
-# Operators without an operand.
 _WITHOUT_OPERAND = {Operator.DEREF, *_BINARY, *_UNARY, *_ENTRIES_NEEDED}
 
 
 def evaluate(expression: Expression, context: ExpressionContext, stack: list[U64], count: int) -> tuple[U64, Bools]:
-    """Return the result for each sample, and which results are known; both have the shape (count,).
+    """Return the result for each sample, and which results are known; both (count,).
 
-    ``stack`` is the stack at the beginning: empty for a CFA, and [CFA] for a register (DWARF 5, section 6.4.2).
+    ``stack`` is empty at the beginning for a CFA, and [CFA] for a register (DWARF 5, section 6.4.2).
     """
     is_known = trues(count)
     stack = list(stack)
@@ -178,7 +165,7 @@ def _apply_operation(
         stack.append(_BINARY[operator](stack.pop(), right))
     elif operator in _ENTRIES_NEEDED or operator is Operator.PICK:
         return _move_entries(operation, stack)
-    elif not stack:  # all other operators need an entry
+    elif not stack:
         return operator is Operator.NOP
     elif operator is Operator.PLUS_UCONST:
         stack.append(stack.pop() + np.uint64(operation.value))
@@ -192,7 +179,6 @@ def _apply_operation(
 
 
 def _move_entries(operation: Operation, stack: list[U64]) -> bool:
-    """Copy, drop or reorder stack entries in place; return False if the stack has too few."""
     operator = operation.operator
     if len(stack) < _ENTRIES_NEEDED.get(operator, operation.value + 1):
         return False
@@ -202,7 +188,7 @@ def _move_entries(operation: Operation, stack: list[U64]) -> bool:
         stack[-1], stack[-2] = stack[-2], stack[-1]
     elif operator is Operator.ROT:
         stack[-1], stack[-2], stack[-3] = stack[-2], stack[-3], stack[-1]
-    else:  # copy an entry to the top; ``depth`` is 1 for the top entry, the operand of PICK 0
+    else:  # copy an entry to the top; ``depth`` is 1 for the top entry
         depth = {Operator.DUP: 1, Operator.OVER: 2}.get(operator, operation.value + 1)
         stack.append(stack[-depth])
     return True

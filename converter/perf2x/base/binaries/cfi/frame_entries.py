@@ -1,15 +1,10 @@
 """Finds and decodes the entries of .eh_frame and .debug_frame.
 
-There are two kinds of entries. An FDE (Frame Description Entry) has the instructions that make the unwind rules of one
-range of code. A CIE (Common Information Entry) has what many FDEs share: alignment factors, the encoding of pointers,
-and instructions that run before those of each FDE.
+A Frame Description Entry (FDE) has the instructions that make the unwind rules of one range of code. A Common
+Information Entry (CIE) has what many FDEs share, such as the instructions that run before those of each FDE.
+.eh_frame_hdr has a table of FDEs sorted by address; without it, a loop walks over all entries.
 
-FDEs are found by address. .eh_frame_hdr has a table of them, which the linker sorted. Without that table, as for
-.debug_frame and in old static objects, a Python loop walks over the entries once and collects their addresses; large
-programs have a few hundred thousand.
-
-Sources: DWARF 5, section 6.4.1; Linux Standard Base, "Exception Frames" for the differences of .eh_frame, and
-".eh_frame_hdr".
+Sources: DWARF 5, section 6.4.1; Linux Standard Base, "Exception Frames" and ".eh_frame_hdr".
 """
 
 from typing import NamedTuple
@@ -24,7 +19,7 @@ from perf2x.errors import ObjectError
 
 
 class EntryHeader(NamedTuple):
-    """The first two fields of an entry, length and CIE pointer, as offsets in the section."""
+    """The length and the CIE pointer of an entry, as offsets in the section."""
 
     body: int
     """Offset of the first byte after the header."""
@@ -38,11 +33,11 @@ class Cie(NamedTuple):
     """A decoded Common Information Entry."""
 
     code_alignment: int
-    """Distances in instructions that advance the address are multiplied by this."""
+    """Factor of the distances in instructions that advance the address."""
     data_alignment: int
-    """Most offsets in instructions are multiplied by this; negative where the stack grows down."""
+    """Factor of most offsets in instructions; negative where the stack grows down."""
     return_register: int
-    """Number of the register whose rule gives the return address; it need not be one that the processor has."""
+    """The register whose rule gives the return address; the processor need not have a register of that number."""
     pointer_encoding: int
     """DW_EH_PE_* of addresses in the FDEs."""
     address_size: int
@@ -50,7 +45,7 @@ class Cie(NamedTuple):
     """Bytes of the segment selector before the start address of an FDE."""
     has_augmentation_data: bool
     is_signal_frame: bool
-    """Augmentation ``S``: a signal interrupted the caller, whose address is that of its next instruction to run."""
+    """Augmentation ``S``: a signal interrupted the caller, so the return address is the next instruction to run."""
     instructions: tuple[int, int]
     """Offsets of the first instruction and of the end."""
 
@@ -70,16 +65,15 @@ class FrameSection(Struct):
 
     data: bytes
     address: int
-    """svma of the first byte: pointers may be relative to the address where they are stored."""
+    """svma of the first byte."""
     is_eh: bool
-    """The section is an .eh_frame; otherwise it is a .debug_frame."""
+    """.eh_frame, not .debug_frame."""
     byte_order: str
     address_size: int
-    # decoded CIEs by offset
     cies: dict[int, Cie] = field(default_factory=dict)
 
     def cursor(self, position: int, end: int) -> CfiCursor:
-        """Return a cursor over the bytes between two offsets."""
+        """Return a cursor over the bytes from ``position`` up to ``end``."""
         return CfiCursor(
             self.data, position, min(end, len(self.data)), self.byte_order, self.address_size, self.address
         )
@@ -102,15 +96,15 @@ class FrameSection(Struct):
         end = start + length
         if end > len(self.data) or end < cursor.position:
             raise ObjectError(f"call frame information: the entry at {offset:#x} is longer than its section")
-        # a CIE has a mark in place of a CIE pointer: 0 in .eh_frame, all ones in .debug_frame
+        # a CIE has a mark in place of the pointer: 0 in .eh_frame, all ones in .debug_frame
         if cie_pointer == (0 if self.is_eh else 2**64 - 1 if is_64 else 2**32 - 1):
             return EntryHeader(cursor.position, end, -1)
-        # in .eh_frame, a CIE pointer is the distance back from itself to the CIE; in .debug_frame, it is an offset
+        # in .eh_frame, the pointer is the distance back from itself to the CIE; in .debug_frame, it is an offset
         distance = to_signed(cie_pointer) if is_64 else cie_pointer
         return EntryHeader(cursor.position, end, start - distance if self.is_eh else cie_pointer)
 
     def cie(self, offset: int) -> Cie:
-        """Return the CIE at ``offset``, which is decoded only once. Raises ObjectError if there is no CIE."""
+        """Return the CIE at ``offset``, decoded once. Raises ObjectError if there is none."""
         cie = self.cies.get(offset)
         if cie is None:
             header = self.header(offset)
@@ -120,7 +114,7 @@ class FrameSection(Struct):
         return cie
 
     def fde(self, offset: int) -> Fde:
-        """Decode the FDE at ``offset``. Raises ObjectError if there is no FDE, or it is damaged."""
+        """Decode the FDE at ``offset``. Raises ObjectError if there is none, or it is damaged."""
         header = self.header(offset)
         if header is None or header.cie_offset == -1:
             raise ObjectError(f"call frame information: there is no FDE at {offset:#x}")
@@ -139,7 +133,6 @@ class FrameSection(Struct):
         return Fde(cie, start, start + size, (cursor.position, header.end))
 
     def _decode_cie(self, header: EntryHeader) -> Cie:
-        """Decode the CIE with this header. Raises ObjectError if it is damaged."""
         cursor = self.cursor(header.body, header.end)
         version = cursor.u8()
         augmentation = cursor.c_string()
@@ -161,9 +154,8 @@ class FrameSection(Struct):
     def _pointer_encoding(self, cursor: CfiCursor, augmentation: bytes) -> int:
         """Return the pointer encoding of the FDEs, and move the cursor over the augmentation data of the CIE.
 
-        Each letter of ``augmentation`` after ``z`` stands for an item of the data: ``R`` the pointer encoding, ``P``
-        the encoding and address of the personality routine, ``L`` the encoding of language-specific data; ``S``, ``B``
-        and ``G`` have no data. From an unknown letter on, the data is skipped.
+        After ``z``, the letter ``R`` stands for the pointer encoding, ``P`` for the encoding and address of the
+        personality routine, ``L`` for the encoding of language-specific data. ``S``, ``B`` and ``G`` have no data.
         """
         encoding: int = PointerFormat.ABSPTR
         if not augmentation.startswith(b"z"):
@@ -193,25 +185,24 @@ class FrameIndex(Frozen):
     """(n,) offset of the FDE in ``section``."""
 
     def find(self, svma: U64) -> I64:
-        """Return the row of the last FDE that starts at or before each address; −1 if there is none.
+        """Return the row of the last FDE that starts at or before each address, −1 if there is none: (n,) → (n,).
 
-        The code of that FDE may end before the address. Shapes: ``svma`` (n,); returns (n,).
+        That FDE may end before the address.
         """
         return searchsorted(self.start, svma, "right") - 1
 
 
 def index_from_header(section: FrameSection, header: bytes, header_address: int) -> FrameIndex | None:
-    """Return the index that .eh_frame_hdr contains; ``header`` is its contents, ``header_address`` its svma.
+    """Read the table in .eh_frame_hdr; ``header`` is that section, ``header_address`` its svma.
 
-    .eh_frame_hdr has a table of (start of a function, address of its FDE), both relative to ``header_address``. The
-    FDEs are in ``section``, the .eh_frame. Returns None without a table in a supported format. Raises ObjectError if
-    the table is cut off.
+    It has pairs (start of a function, address of its FDE), relative to ``header_address``. Returns None without a table
+    in a supported format. Raises ObjectError if it is cut off.
     """
     cursor = FrameSection(header, header_address, True, section.byte_order, section.address_size).cursor(0, len(header))
     version, frame_encoding, count_encoding, table_encoding = cursor.u8(), cursor.u8(), cursor.u8(), cursor.u8()
     cursor.pointer(frame_encoding, header_address)  # the address of .eh_frame
     count = cursor.pointer(count_encoding, header_address)
-    # the format of the numbers if they have a fixed size and are relative to .eh_frame_hdr (DW_EH_PE_datarel)
+    # The format must have a fixed size and be relative to .eh_frame_hdr (DW_EH_PE_datarel).
     number_format = FIXED_SIZE_CODES.get(table_encoding ^ PointerBase.DATAREL)
     if version != 1 or not count or number_format is None:
         return None
@@ -225,17 +216,14 @@ def index_from_header(section: FrameSection, header: bytes, header_address: int)
 
 
 def index_by_walking(section: FrameSection, past_terminator: bool = True) -> FrameIndex:
-    """Build the index by walking over the entries; skip damaged FDEs, and all entries after a damaged header.
-
-    ``past_terminator``: see `fde_offsets`.
-    """
+    """Build the index by walking over the entries; skip damaged FDEs, and all entries after a damaged header."""
     starts, offsets = [], []
     for offset in fde_offsets(section, past_terminator):
         try:
             fde = section.fde(offset)
         except ObjectError:
             continue
-        if 0 < fde.start < fde.end:  # start 0: the linker discarded the function
+        if 0 < fde.start < fde.end:  # the linker stores 0 for a discarded function
             starts.append(fde.start)
             offsets.append(offset)
     return _sorted_index(section, as_uint64(starts), as_int64(offsets))
@@ -244,7 +232,7 @@ def index_by_walking(section: FrameSection, past_terminator: bool = True) -> Fra
 def fde_offsets(section: FrameSection, past_terminator: bool) -> list[int]:
     """Return the offsets of all FDEs in the order in which they are stored.
 
-    ``past_terminator``: walk on after a terminator (a length of 0); otherwise the first terminator ends the walk.
+    Unless ``past_terminator``, the first terminator (a length of 0) ends the walk.
     """
     offsets, offset = [], 0
     while offset + 8 <= len(section.data):

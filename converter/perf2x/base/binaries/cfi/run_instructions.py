@@ -1,12 +1,8 @@
 """Runs the instructions of call frame information, and returns the rows of one function.
 
-A row is an address and the number of the rule that applies from there on. Registers that the unwinder does not track,
-such as vector registers, are ignored.
-
-Most instructions either change rules or advance the address. Prologues are alike, so the programs of most functions
-have the same few groups of changes. A program is split into *strides*: some changes, then one advance. The rules in
-force are a *state*, which caches {bytes of changes: the state that they lead to}. Most strides then cost one match of a
-regular expression and one dictionary lookup::
+A row is an address and the number of the rule that applies from there on. A program is split into *strides*: some
+changes of rules, then one advance of the address. The rules in force are a *state*, which caches {bytes of changes:
+next state}. Prologues are alike, so most strides cost one match of a regular expression and one dictionary lookup::
 
     41         | 0e 10 83 02 | 44         | 0e 80 01   | 02 70      the bytes of a program
     advance 1  | push %rbx   | advance 4  | sub …,%rsp | advance 112
@@ -28,22 +24,21 @@ from perf2x.base.binaries.cfi.opcodes import OPCODES, PRIMARY_MASK, REMEMBER_STA
 from perf2x.base.binaries.cfi.unwind_rules import CFA_BY_EXPRESSION, NO_RULE, RegisterRule, Rule, RuleKind, RuleTable
 from perf2x.errors import ObjectError
 
-# Bytes of a program to match at a time; most programs are shorter than a hundred bytes.
 _MATCH_SIZE = 1 << 12
 _LEB128 = rb"[\x80-\xff]*[\x00-\x7f]"
 _OPERAND_PATTERNS = {"6": b"", "u": _LEB128, "s": _LEB128}
-# Matches an instruction that changes rules, unless it has an expression. "6" stands for the low six bits of an opcode.
+# Matches an instruction that changes rules, unless it has an expression. "6" stands for the low six bits.
 _CHANGE = b"|".join(
     b"[\\x%02x-\\x%02x]" % (code, code | 0x3F if "6" in opcode.operands else code)
     + b"".join(_OPERAND_PATTERNS[kind] for kind in opcode.operands)
     for code, opcode in OPCODES.items()
     if "e" not in opcode.operands
 )
-# Matches an instruction that ends a stride: DW_CFA_advance_loc (distance in the low six bits), advance_loc1,
-# advance_loc2, advance_loc4, MIPS_advance_loc8, remember_state or restore_state.
+# Ends a stride: DW_CFA_advance_loc, advance_loc1, advance_loc2, advance_loc4, MIPS_advance_loc8, remember_state or
+# restore_state.
 _STRIDE_END = rb"[\x40-\x7f]|\x02.|\x03..|\x04.{4}|\x1d.{8}|%b|%b" % (REMEMBER_STATE, RESTORE_STATE)
-# Matches one stride. Group 1 is the instructions that change rules; group 2 is the instruction that ends the stride. If
-# another instruction follows group 1, group 2 is empty, and group 3 is all bytes from that instruction on.
+# Matches one stride. Group 1 changes rules, group 2 ends the stride. Before any other instruction, group 2 is empty,
+# and group 3 is all bytes from that instruction on.
 _STRIDE = re.compile(rb"((?:%b)*)(?:(%b)|(.*))" % (_CHANGE, _STRIDE_END), re.DOTALL)
 
 
@@ -55,13 +50,10 @@ class FunctionRows(Struct):
     start: "array[int]"
     """svma of each row."""
     rule_number: "array[int]"
-    """Number of each row's rule."""
+    """number of each row's rule."""
 
     def advance(self, location: int, new_location: int, rule_number: int) -> int:
-        """Add a row for the rule that applies from ``location`` up to ``new_location``, and return the latter.
-
-        No row is added if it would be empty, or the rule is NO_RULE.
-        """
+        """Add a row from ``location`` up to ``new_location``, unless it is empty or has no rule; return the latter."""
         if new_location > location and rule_number != NO_RULE:
             self.start.append(location)
             self.rule_number.append(rule_number)
@@ -69,15 +61,11 @@ class FunctionRows(Struct):
 
 
 class _State(Struct):
-    """The rules in force at some point of a program; programs of one CIE share states."""
-
-    # (register, offset) or (CFA_BY_EXPRESSION, number of the expression); None before the CFA is defined.
+    # (register, offset) or (CFA_BY_EXPRESSION, number of the expression); None before the CFA is defined
     cfa: tuple[int, int] | None
-    # (register, rule) of registers that are not SAME, by ascending register.
+    # (register, rule) of registers that are not SAME, by ascending register
     registers: tuple[tuple[int, RegisterRule], ...]
-    # Number of the rule with this ``cfa`` and these ``registers``; NO_RULE without a CFA.
     rule_number: int
-    # {bytes of instructions that change rules: the state that they lead to}
     successors: dict[bytes, "_State"] = field(default_factory=dict)
 
 
@@ -85,9 +73,9 @@ class CfiPrograms:
     """Runs the programs of all functions that share a CIE."""
 
     def __init__(self, section: FrameSection, cie: Cie, table: RuleTable) -> None:
-        """Run the CIE's instructions, with which every program begins; ``table`` gives rules their numbers.
+        """Run the CIE's instructions, with which every program begins.
 
-        Raises ObjectError if the CIE's instructions are damaged.
+        Raises ObjectError if they are damaged.
         """
         if cie.return_register >= table.register_count:
             raise ObjectError(
@@ -96,10 +84,9 @@ class CfiPrograms:
         self._section, self._cie, self._table = section, cie, table
         self._byte_order: Literal["little", "big"] = "little" if section.byte_order == "<" else "big"
         self._states: dict[object, _State] = {}
-        # the rules after the CIE's instructions: DW_CFA_restore restores the rule of one register
+        # DW_CFA_restore takes rules from here.
         self._initial_rules: dict[int, RegisterRule] = {}
-        # The state in which programs begin. The CIE's own program begins without rules; the programs of FDEs begin in
-        # the state in which the CIE's program ends.
+        # The CIE's program begins without rules; those of FDEs begin in the state in which it ends.
         self._first_state = self._state(None, {})
         self._first_state = self._run(cie.instructions, 0, FunctionRows(0, array("Q"), array("i")))
         self._initial_rules = dict(self._first_state.registers)
@@ -116,7 +103,7 @@ class CfiPrograms:
     def _run(self, span: tuple[int, int], location: int, rows: FunctionRows) -> _State:
         """Run a program, add its rows to ``rows``, and return the state at its end.
 
-        ``span``: offsets of the program's first byte and of its end; ``location``: address at which the rules begin.
+        ``span`` has the offsets of its first byte and of its end. The rules begin at ``location``.
         """
         cursor = self._section.cursor(*span)
         cursor.address_size = self._cie.address_size
@@ -138,19 +125,18 @@ class CfiPrograms:
                     location = rows.advance(location, new_location, state.rule_number)
                 elif unmatched:
                     break
-            # ``unmatched`` begins with an instruction that is not part of a stride, or that match_end cut off. If bytes
-            # were matched before it, matching continues there; otherwise, this one instruction is run.
+            # ``unmatched`` begins with an instruction that is not part of a stride, or that match_end cut off. Matching
+            # continues there, unless nothing was matched before it: then this instruction is run.
             if len(unmatched) < match_end - cursor.position:
                 cursor.position = match_end - len(unmatched)
             elif unmatched[0] == SET_LOCATION:
                 location = rows.advance(location, self._location(cursor), state.rule_number)
             else:
                 state = self._state_after(state, cursor, cursor.position)
-        rows.advance(location, MAX_U64 + 1, state.rule_number)  # up to the end of the function, `FunctionRows.end`
+        rows.advance(location, MAX_U64 + 1, state.rule_number)  # the row ends at `FunctionRows.end`
         return state
 
     def _location(self, cursor: CfiCursor) -> int:
-        """Read DW_CFA_set_loc, and return its operand, an address."""
         cursor.position += 1
         address = cursor.pointer(self._cie.pointer_encoding)
         if address is None:
@@ -158,16 +144,12 @@ class CfiPrograms:
         return address
 
     def _learn(self, state: _State, changes: bytes) -> _State:
-        """Return the state that the instructions ``changes`` lead to, and cache it in ``state``."""
-        cursor = CfiCursor(changes, 0, len(changes))  # _CHANGE has no operand that needs byte order or address size
+        cursor = CfiCursor(changes, 0, len(changes))  # no operand in ``changes`` depends on byte order or address size
         state_after = state.successors[changes] = self._state_after(state, cursor, cursor.end)
         return state_after
 
     def _state_after(self, state: _State, cursor: CfiCursor, stop: int) -> _State:
-        """Run instructions that change rules, and return the state that they lead to.
-
-        At least one instruction is run, then others as long as the cursor is before ``stop``.
-        """
+        """Run at least one instruction, then others as long as the cursor is before ``stop``."""
         cfa, registers = state.cfa, dict(state.registers)
         while True:
             byte = cursor.u8()
@@ -179,7 +161,7 @@ class CfiPrograms:
                 operands[-1] *= opcode.factor * self._cie.data_alignment
             match opcode.effect:
                 case Effect.SET:
-                    # the operand after the register is the value of the rule; without one, the value is 0
+                    # the operand after the register is the rule's value; without one, it is 0
                     self._set(registers, operands[0], RegisterRule(opcode.rule, to_signed(sum(operands[1:]))))
                 case Effect.RESTORE:
                     self._set(registers, operands[0], self._initial_rules.get(operands[0]))
@@ -195,10 +177,7 @@ class CfiPrograms:
                 return self._state(cfa, registers)
 
     def _operand(self, kind: str, opcode: int, cursor: CfiCursor) -> int:
-        """Read an operand; ``kind`` is a letter of `Opcode.operands`, ``opcode`` the instruction's first byte.
-
-        An expression is parsed, and its number in the `RuleTable` returned.
-        """
+        """Return an operand, or the number of an expression; ``opcode`` is the instruction's first byte."""
         if kind == "6":
             return opcode & ~PRIMARY_MASK
         if kind == "e":
@@ -207,19 +186,17 @@ class CfiPrograms:
         return cursor.operand(kind)
 
     def _set(self, registers: dict[int, RegisterRule], register: int, rule: RegisterRule | None) -> None:
-        """Set the rule of a register, if the unwinder tracks that register; None means SAME."""
+        """Set the rule of a register; None means SAME."""
         registers.pop(register, None)
         if rule is not None and rule.kind is not RuleKind.SAME and register < self._table.register_count:
             registers[register] = rule
 
     def _cfa_rule(self, register: int, offset: int) -> tuple[int, int]:
-        """Return ``_State.cfa`` for register + offset. Raises ObjectError for a register that is not tracked."""
         if register >= self._table.register_count:
             raise ObjectError(f"call frame information: the CFA is in unsupported register {register}")
         return register, to_signed(offset)
 
     def _state(self, cfa: tuple[int, int] | None, registers: dict[int, RegisterRule]) -> _State:
-        """Return the state with these rules; equal rules give the same object."""
         key = cfa, tuple(sorted(registers.items()))
         state = self._states.get(key)
         if state is None:
@@ -234,7 +211,6 @@ class CfiPrograms:
 
 
 def _register_and_offset(cfa: tuple[int, int] | None) -> tuple[int, int]:
-    """Return ``_State.cfa`` if it is a register and an offset. Raises ObjectError if it is not."""
     if cfa is None or cfa[0] == CFA_BY_EXPRESSION:
         raise ObjectError("call frame information: it changes the CFA before defining it as a register and an offset")
     return cfa

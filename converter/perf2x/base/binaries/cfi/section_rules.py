@@ -1,9 +1,5 @@
 """Looks up unwind rules by address in one section of call frame information.
 
-A lookup has two steps. A sorted index of FDEs gives the FDE of the function that contains the address. Then the rows of
-that function give the rule: a row is an address, and the number of the rule that applies from there on, in a
-`RuleTable`. Rows are decoded when a lookup first needs them.
-
 The section is found in an ELF file by name or, if the section table was stripped, by segment.
 """
 
@@ -23,16 +19,14 @@ _NO_ROWS = FunctionRows(0, array("Q"), array("i"))
 
 
 class SectionRules(Struct):
-    """Looks up rules in one section: has its index, and the rows of the functions decoded so far.
+    """One section's index of FDEs, and the rows of the functions decoded so far.
 
-    ``_rule_table`` gives rules their numbers. ``_problems`` is the caller's: a sentence is added to it for each damaged
-    entry.
+    A sentence is added to the caller's list ``_problems`` for each damaged entry.
     """
 
     _index: FrameIndex
     _rule_table: RuleTable
     _problems: list[str]
-    # rows of each decoded function, by the row of its FDE in the index
     _rows: dict[int, FunctionRows] = {}
     _programs: dict[Cie, CfiPrograms] = {}
 
@@ -42,17 +36,15 @@ class SectionRules(Struct):
         return as_int32([self._rule_number(fde, address) for fde, address in zip(fde_rows, svma.tolist(), strict=True)])
 
     def _rule_number(self, fde_row: int, svma: int) -> int:
-        """Return the number of the rule at an address; ``fde_row`` is the result of `FrameIndex.find`."""
         if fde_row < 0:
             return NO_RULE
         rows = self._rows.get(fde_row)
         if rows is None:
             rows = self._rows[fde_row] = self._decode(int(self._index.offset[fde_row]))
-        row_count = bisect_right(rows.start, svma)  # the number of rows that start at or before the address
+        row_count = bisect_right(rows.start, svma)
         return rows.rule_number[row_count - 1] if row_count and svma < rows.end else NO_RULE
 
     def _decode(self, offset: int) -> FunctionRows:
-        """Return the rows of the FDE at an offset; no rows if it is damaged."""
         section = self._index.section
         try:
             fde = section.fde(offset)
@@ -65,7 +57,7 @@ class SectionRules(Struct):
 
 
 def eh_frame_index(elf: ElfObject) -> FrameIndex | None:
-    """Build the index of .eh_frame, which is found by section or by segment; None if the file has neither.
+    """Build the index of .eh_frame; None if the file has neither the section nor the segment.
 
     Raises ObjectError if .eh_frame or .eh_frame_hdr cannot be read.
     """
@@ -83,7 +75,7 @@ def eh_frame_index(elf: ElfObject) -> FrameIndex | None:
 def debug_frame_index(elf: ElfObject) -> FrameIndex | None:
     """Build the index of .debug_frame; None if the file has no such section."""
     section = elf.section(".debug_frame")
-    # the section is not loaded: it has no address to which its pointers could be relative
+    # the section is not loaded, so no pointer is relative to its address
     return index_by_walking(_frame_section(elf, elf.data(section), 0, False)) if section is not None else None
 
 
@@ -92,18 +84,16 @@ def _frame_section(elf: ElfObject, data: bytes, address: int, is_eh: bool) -> Fr
 
 
 def _index_by_segment(elf: ElfObject) -> FrameIndex | None:
-    """Build the index of .eh_frame from segments.
+    """Build the index of .eh_frame from the segment PT_GNU_EH_FRAME, which is .eh_frame_hdr.
 
-    The segment PT_GNU_EH_FRAME is .eh_frame_hdr, which has the address of .eh_frame. The size of .eh_frame is unknown;
-    it ends with its PT_LOAD segment at the latest. If .eh_frame_hdr has no table of FDEs, entries are walked only up to
-    the terminator, because what follows may be another section.
+    It has the address of .eh_frame, but not the size: another section may follow the terminator.
     """
     header = next((segment for segment in elf.segments if segment.type == "PT_GNU_EH_FRAME"), None)
     if header is None:
         return None
     data = elf.read(header.offset, header.file_size)
     cursor = _frame_section(elf, data, header.address, True).cursor(0, len(data))
-    cursor.position = 4  # the address of .eh_frame, after the version and three encodings; byte 1 is its encoding
+    cursor.position = 4  # after the version and three encodings; byte 1 encodes the address of .eh_frame
     address = cursor.pointer(data[1], header.address) if len(data) > 4 else None
     if address is None or not (entries := elf.bytes_at(address, elf.size)):
         raise ObjectError(f"{elf.name}: its .eh_frame_hdr points outside the file")

@@ -1,9 +1,8 @@
 """Rules for finding the caller's registers, numbered and stored as columns.
 
-A rule applies to a range of code, for example "CFA = rsp + 16, rbp at CFA − 16, return address at CFA − 8". (The
-canonical frame address, CFA, is the value of the stack pointer before the call.) A program has thousands of functions
-but only a few hundred distinct rules. So equal rules get one number, and an unwind step looks up the rules of many
-samples at once by these numbers. Registers have DWARF's numbers.
+A rule applies to a range of code, for example "CFA = rsp + 16, rbp at CFA − 16, return address at CFA − 8". The
+canonical frame address, CFA, is the value of the stack pointer before the call. A program has thousands of functions
+but only a few hundred distinct rules. Registers have DWARF's numbers.
 """
 
 from enum import IntEnum
@@ -14,9 +13,8 @@ import numpy as np
 from perf2x.base.binaries.cfi.dwarf_expressions import Expression
 from perf2x.base.columnar import I64, U8, U64, Bools, Frozen, GrowableColumns, as_int64, zeros
 
-# Rule number of an address that no unwind information covers.
 NO_RULE = -1
-# Value of ``cfa_register`` that makes ``cfa_value`` the number of an expression.
+# With this register, the value is the number of an expression.
 CFA_BY_EXPRESSION = -1
 
 
@@ -24,41 +22,41 @@ class RuleKind(IntEnum):
     """Ways to find the caller's value of a register (DWARF 5, section 6.4.1); ``value`` is `RegisterRule.value`."""
 
     SAME = 0
-    """Still in the register; also for registers that a rule does not mention, as in libdw and libunwind."""
+    """Still in the register; as in libdw and libunwind, also the kind of registers that a rule does not mention."""
     UNDEFINED = 1
     """Nowhere: the function does not preserve it."""
     OFFSET = 2
     """In memory at CFA + ``value``."""
     VAL_OFFSET = 3
-    """It is CFA + ``value`` itself."""
+    """CFA + ``value`` itself."""
     REGISTER = 4
     """In register number ``value``."""
     EXPRESSION = 5
     """In memory at the result of expression number ``value``."""
     VAL_EXPRESSION = 6
-    """It is the result of expression number ``value`` itself."""
+    """The result of expression number ``value``."""
 
 
 class RegisterRule(NamedTuple):
-    """The kind and the value of the rule for one register."""
+    """The rule for one register."""
 
     kind: RuleKind
     value: int
 
 
 class Rule(NamedTuple):
-    """The rules of all registers at one address; registers that are not mentioned are ``SAME``. Hashable."""
+    """The rules of all registers at one address; registers that are not mentioned are ``SAME``."""
 
     cfa_register: int
-    """Register that the CFA is computed from, or CFA_BY_EXPRESSION."""
+    """The register that the CFA is computed from, or CFA_BY_EXPRESSION."""
     cfa_value: int
     """Bytes to add to that register; with CFA_BY_EXPRESSION, the number of an expression."""
     return_register: int
     """The register whose rule gives the return address."""
     is_signal_frame: bool
-    """The caller was interrupted by a signal: its address is that of the next instruction to run."""
+    """A signal interrupted the caller, so the return address is the next instruction to run."""
     registers: tuple[tuple[int, RegisterRule], ...]
-    """(register, rule), by ascending register."""
+    """By ascending register."""
 
 
 class RuleColumns(Frozen):
@@ -69,32 +67,31 @@ class RuleColumns(Frozen):
     return_register: I64
     is_signal_frame: Bools
     kind: U8
-    """(r, n) `RuleKind` of each register in each rule."""
+    """(r, n) `RuleKind`."""
     value: U64
-    """(r, n) ``RegisterRule.value`` of each register in each rule; offsets are in two's complement."""
+    """(r, n) ``RegisterRule.value``; offsets are in two's complement."""
 
 
 class RuleTable:
     """All distinct rules and expressions so far, for ``register_count`` registers.
 
-    Numbers of rules are indexes into ``rules``, those of expressions indexes into ``expressions``.
+    Their numbers are indexes into ``rules`` and into ``expressions``.
     """
 
     def __init__(self, register_count: int) -> None:
         self.register_count = register_count
-        # bit mask: bit r is set if any rule or expression so far reads register r; others need not be restored
+        # bit r is set if a rule or expression reads register r; the others need not be restored
         self.registers_read = 0
         self.rules: list[Rule] = []
         self.expressions: list[Expression] = []
         self._rule_numbers: dict[Rule, int] = {}
         self._expression_numbers: dict[Expression, int] = {}
-        # columns of rules: (cfa_register, cfa_value, return_register); is_signal_frame; kind and value of each register
         self._cfa_and_return, self._is_signal = GrowableColumns(np.int64, 3), GrowableColumns(np.bool_)
         self._kind, self._value = (GrowableColumns(dtype, register_count) for dtype in (np.uint8, np.int64))
         self._columns: RuleColumns | None = None
 
     def number(self, rule: Rule) -> int:
-        """Return the number of a rule, and add the rule if it is new; equal rules have the same number."""
+        """Return the number of a rule; a new rule is added."""
         number = self._rule_numbers.get(rule)
         if number is None:
             number = self._rule_numbers[rule] = len(self.rules)
@@ -103,7 +100,7 @@ class RuleTable:
         return number
 
     def expression_number(self, expression: Expression) -> int:
-        """Return the number of an expression, and add the expression if it is new; equal ones have the same number."""
+        """Return the number of an expression; a new expression is added."""
         number = self._expression_numbers.get(expression)
         if number is None:
             number = self._expression_numbers[expression] = len(self.expressions)
@@ -125,8 +122,7 @@ class RuleTable:
         return self._columns
 
     def _append_to_columns(self, rules: list[Rule]) -> None:
-        """Append rules to the growing columns from which `RuleColumns` are made."""
-        kinds = np.zeros((self.register_count, len(rules)), np.uint8)  # 0 is RuleKind.SAME
+        kinds = np.zeros((self.register_count, len(rules)), np.uint8)  # RuleKind.SAME
         values = zeros(kinds.shape)
         for index, rule in enumerate(rules):
             for register, (kind, value) in rule.registers:
@@ -140,10 +136,7 @@ class RuleTable:
 
 
 def _registers_read_by(rule: Rule) -> int:
-    """Return a bit mask of the registers that a rule reads, and of the return address register.
-
-    Registers that its expressions read are not among them; `RuleTable.expression_number` adds these.
-    """
+    """Return a bit mask of the registers that a rule reads, without its expressions."""
     registers = 1 << rule.return_register
     if rule.cfa_register != CFA_BY_EXPRESSION:
         registers |= 1 << rule.cfa_register

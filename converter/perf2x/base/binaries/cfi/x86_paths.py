@@ -1,10 +1,10 @@
 """Follows paths through x86 code, and says what registers and the stack hold at their ends.
 
-No code is run: values are symbolic, in terms of the unknown values at the beginning of the path. ``push %rbx``
-makes the stack pointer (rsp, −8), and the word there (rbx, 0). Only words of 64 (or 32) bits, and additions of
-constants, are followed; a register that any other instruction writes is unknown afterwards. We overlook that vector
-instructions may write general registers, and that instructions other than push and mov of a register write memory.
-Registers have the numbers of machine code: rax 0, rcx 1, rdx 2, rbx 3, rsp 4, rbp 5, …
+Values are symbolic, in terms of the unknown values at the beginning of the path. After ``push %rbx``, the stack pointer
+is (rsp, −8), and the word there is (rbx, 0). Only whole words and additions of constants are followed; a register that
+any other instruction writes is unknown afterwards. We overlook that vector instructions may write general registers,
+and that instructions other than push and mov of a register write memory. Registers have the numbers of machine code:
+rax 0, rcx 1, rdx 2, rbx 3, rsp 4, rbp 5, …
 """
 
 from collections.abc import Iterator
@@ -13,15 +13,14 @@ from typing import NamedTuple
 from perf2x.base.binaries.elf.x86_code import X86Code
 from perf2x.base.binaries.elf.x86_instructions import FIXED, X86Instruction, opcodes
 
-# Maximum number of instructions to follow in one call of `path_ends`.
 _MAX_INSTRUCTIONS = 4096
-# rax, which holds results; rsp, the stack pointer; rbp, the frame pointer
+# rax holds results, rsp is the stack pointer, rbp the frame pointer
 RESULT, STACK, FRAME = 0, 4, 5
-# Opcodes of conditional branches: jcc, loop and jcxz. All opcodes here are those of `X86Instruction`: 0x180 is 0F 80.
+# jcc, loop and jcxz; opcodes are those of `X86Instruction`: 0x180 is 0F 80.
 _CONDITIONAL = opcodes("70-7f e0-e3 180-18f")
-# Opcodes at which a path stops without a `PathEnd`: far returns and jumps, int3, iret, hlt, ud2.
+# far returns and jumps, int3, iret, hlt, ud2
 _DEAD_ENDS = opcodes("ca cb cc cf ea f4 10b")
-# Opcodes that compute a value, and write it to the r/m field of ModR/M (a register or memory), or to its reg field.
+# These write to the r/m field of ModR/M (a register or memory), or to its reg field.
 _WRITES_OPERAND = opcodes(
     "00 01 08 09 10 11 18 19 20 21 28 29 30 31 80-83 86-88 c0 c1 c6 c7 d0-d3 190-19f 1a4 1a5 1ab-1ad 1b0 1b1 1b3 1bb "
     "1c0 1c1"
@@ -29,24 +28,22 @@ _WRITES_OPERAND = opcodes(
 _WRITES_REGISTER = opcodes(
     "02 03 0a 0b 12 13 1a 1b 22 23 2a 2b 32 33 40-4f 63 69 6b 86 87 8a 90-97 b0-bf 140-14f 1af 1b6-1b8 1bc-1bf 1c8-1cf"
 )
-# The opcodes of both sets that write a byte. For these, registers 4 to 7 may be ah, ch, dh and bh, not rsp to rdi.
+# Registers 4 to 7 of opcodes that write a byte may be ah, ch, dh and bh, not rsp to rdi.
 _WRITES_BYTE = opcodes("80 82 86 88 8a b0-b7 c0 c6 d0 d2 f6 fe 190-19f 1b0 1c0").union(range(0, 0x38, 2))
-# Opcodes that write rax, rcx, rdx, rbx, …, rdi (in this order) without naming it: operations on the accumulator, string
-# instructions, in, cdq, cmpxchg, syscall, cpuid, rdtsc, rdtscp. mul and div, which share their opcodes with test, not
-# and neg, are not among them.
+# Opcodes that write rax, rcx, rdx, rbx, …, rdi without naming it. mul and div are missing, because they share their
+# opcodes with test, not and neg.
 _IMPLIED_TARGETS = tuple(map(opcodes, (
     "04 05 0c 0d 14 15 1c 1d 24 25 2c 2d 34 35 98 a0 a1 ac ad d7 e4 e5 ec ed 101 105 131 1a2 1b0 1b1 1c7",
     "6c-6f a4-a7 aa-af 101 105 1a2", "99 101 131 1a2 1c7", "1a2",
     "", "", "6e 6f a4-a7 ac ad", "6c 6d a4-a7 aa ab ae af",
 )))  # fmt: skip
-# Operations of opcodes 80 to 83, as ModR/M's reg field encodes them; 0 is add, 5 is sub.
+# Values of the reg field of ModR/M in opcodes 80 to 83; 0 is add, 5 is sub.
 _AND, _COMPARE = 4, 7
 
-# A symbolic value: (base, bytes to add to it). The base stands for a value at the beginning of the path: a register's
-# number for what the register held, another KnownValue for the word at that address. Or it is ``"aligned"``, for a
-# stack pointer that was aligned. Examples: (4, −8) is rsp − 8; ((5, 16), 0) is the word at rbp + 16.
+# A symbolic value: (base, bytes to add to it). The base is a register's number for its value at the beginning of the
+# path, another KnownValue for the word at that address, or ``"aligned"`` for a stack pointer that was aligned.
+# Examples: (4, −8) is rsp − 8; ((5, 16), 0) is the word at rbp + 16.
 KnownValue = tuple[object, int]
-# A KnownValue, or None for an unknown value.
 Value = KnownValue | None
 
 
@@ -74,7 +71,7 @@ class PathState(NamedTuple):
         return None if address is None else self.memory.get(address, (address, 0))
 
     def store(self, address: Value, value: Value) -> None:
-        """Store a word at an address; nothing is stored if the address is unknown."""
+        """Store a word, unless the address is unknown."""
         if address is not None:
             self.memory[address] = value
 
@@ -95,17 +92,14 @@ class PathEnd(NamedTuple):
 
     state: PathState
     popped_size: int
-    """Bytes that ``ret`` pops, including the return address.
-
-    At a tail call, the size of the return address, as if there were a ``ret``; at ``until``, 0.
-    """
+    """Bytes that ``ret`` pops, including the return address. A tail call counts as a plain ``ret``; 0 at ``until``."""
 
     @property
     def cfa(self) -> Value:
-        """The canonical frame address, at a return or tail call: the stack pointer after ``ret``.
+        """The canonical frame address at a return or tail call: the stack pointer after ``ret``.
 
-        None if it is unknown, or if ``ret`` pops a word that this path has stored, as in V8's builtins: that word is
-        not the caller's address.
+        None if it is unknown. Also None if ``ret`` pops a word that this path has stored, as in V8's builtins, because
+        that is not the caller's address.
         """
         stack_top = self.state.address(STACK, 0)
         return self.state.address(STACK, self.popped_size) if self.state.load(stack_top) == (stack_top, 0) else None
@@ -114,12 +108,10 @@ class PathEnd(NamedTuple):
 def path_ends(code: X86Code, begin: int, extent: tuple[int, int], until: int = -1) -> Iterator[PathEnd]:
     """Follow all paths from ``begin``, in the function with this extent, and yield their ends.
 
-    A path ends at a return, at a tail call through memory at a fixed address, and at the address ``until``. For a path
-    that stops for another reason, nothing is yielded; for example, no path continues at an instruction that an earlier
-    path has reached.
+    A path ends at a return, at a tail call through memory at a fixed address, and at the address ``until``. Paths that
+    stop elsewhere are not yielded, such as those that reach an instruction of an earlier path.
     """
     word_size = 8 if code.is_64 else 4
-    # (next instruction, state there, extent of its function) of each path that is still to be followed
     paths = [(begin, PathState([(register, 0) for register in range(16)], {}, word_size), extent)]
     followed: set[int] = set()
     while paths:
@@ -132,7 +124,7 @@ def path_ends(code: X86Code, begin: int, extent: tuple[int, int], until: int = -
             instruction = code.instruction(svma) if extent[0] <= svma < extent[1] else None
             if instruction is None or instruction.opcode in _DEAD_ENDS:
                 break
-            if instruction.opcode in (0xC2, 0xC3) or (  # ret, with and without further bytes to pop
+            if instruction.opcode in (0xC2, 0xC3) or (  # ret
                 _is_indirect_jump(instruction) and instruction.operand == FIXED
             ):
                 yield PathEnd(state, word_size + (instruction.immediate & 0xFFFF if instruction.opcode == 0xC2 else 0))
@@ -154,7 +146,7 @@ def path_ends(code: X86Code, begin: int, extent: tuple[int, int], until: int = -
 def leads_to_system_call(code: X86Code, svma: int) -> bool:
     """Return whether one of the eight instructions from ``svma`` on is a system call.
 
-    This recognizes the address to which a thread's start function returns: the code there ends the thread.
+    A thread's start function returns to such code, which ends the thread.
     """
     for _ in range(8):
         instruction = code.instruction(svma)
@@ -165,22 +157,17 @@ def leads_to_system_call(code: X86Code, svma: int) -> bool:
 
 
 def _is_indirect_jump(instruction: X86Instruction) -> bool:
-    """Return whether an instruction jumps to an address that is in a register or in memory."""
     return instruction.opcode == 0xFF and instruction.register in (4, 5)  # near and far jmp
 
 
 def _apply(instruction: X86Instruction, state: PathState) -> None:
-    """Apply an instruction to a path.
-
-    Instructions that neither move the stack pointer nor write whole registers change nothing.
-    """
     opcode, registers = instruction.opcode, state.registers
     if (opcode == 0xE8 and instruction.immediate) or (opcode == 0xFF and instruction.register in (2, 3)):
-        # A call (E8, FF /2 or FF /3) changes rax. We assume that it preserves all other registers: hand-written code
-        # relies on what it knows of its callees.
+        # A call (E8, FF /2 or FF /3) changes rax. We assume that it preserves all other registers, because hand-written
+        # code relies on what it knows of its callees.
         registers[RESULT] = None
     elif opcode in (0x68, 0x6A, 0x9C, 0xE8) or (opcode == 0xFF and instruction.register == 6):
-        # push of a constant, of flags or of memory; a call of the next instruction, which only pushes its address
+        # push of a constant, of flags or of memory; or a call of the next instruction, which only pushes its address
         state.push(None)
     elif opcode in range(0x50, 0x58):
         state.push(registers[instruction.register])
@@ -202,7 +189,6 @@ def _apply(instruction: X86Instruction, state: PathState) -> None:
 
 
 def _move(instruction: X86Instruction, state: PathState) -> None:
-    """Apply mov or lea to a path."""
     registers = state.registers
     address = state.address(instruction.operand, instruction.displacement) if instruction.is_memory else None
     if instruction.opcode == 0x8D:  # lea
@@ -217,7 +203,7 @@ def _move(instruction: X86Instruction, state: PathState) -> None:
 
 
 def _compute(instruction: X86Instruction, state: PathState) -> None:
-    """Apply arithmetic to a path: add a constant, align the stack pointer, or make a register unknown."""
+    """Add a constant, align the stack pointer, or make a register unknown."""
     opcode, registers = instruction.opcode, state.registers
     if opcode in (0x80, 0x81, 0x83) and instruction.register == _COMPARE:
         return
@@ -227,8 +213,8 @@ def _compute(instruction: X86Instruction, state: PathState) -> None:
             ("aligned", 0) if instruction.register == _AND else state.address(instruction.operand, distance)
         )
         return
-    # In opcodes F6, F7, FE and FF, the reg field selects an operation on one operand, such as inc. Operations 4 and
-    # above (mul, div, jmp, push) do not write the operand.
+    # The reg field of F6, F7, FE and FF selects the operation; 4 and above (mul, div, jmp, push) do not write the
+    # operand.
     writes_operand = opcode in _WRITES_OPERAND or (opcode in (0xF6, 0xF7, 0xFE, 0xFF) and instruction.register < 4)
     written_registers = [instruction.register] if opcode in _WRITES_REGISTER else []
     written_registers += [instruction.operand] if writes_operand and not instruction.is_memory else []

@@ -1,16 +1,15 @@
 """Derives unwind rules from x86 code that no call frame information covers.
 
-Examples are hand-written SIMD, C libraries built without tables and the 32-bit vDSO. A function pops what it pushed,
-so the path from an instruction to ``ret`` shows where the return address and the saved registers are::
+Examples are hand-written SIMD, C libraries built without tables and the 32-bit vDSO. A function pops what it pushed, so
+the path from an instruction to ``ret`` shows where the return address and the saved registers are::
 
     sampled   movups %xmm0, (%rdi)    CFA = rsp + 24, rbx at CFA − 16
               add $8, %rsp
               pop %rbx
               ret
 
-Code branches, so there may be several paths; their ends must agree on the CFA. If no path reaches a ``ret``, as when
-all end in calls that do not return, or if the ends disagree, we follow paths from the function's start to the
-instruction, provided that a symbol states the start.
+The ends of all paths must agree on the CFA. If they disagree, or no path reaches a ``ret``, we follow paths from the
+function's start to the instruction, provided that a symbol states the start.
 
 Registers have the numbers of machine code, except in rules, where they have DWARF's.
 """
@@ -24,26 +23,25 @@ from perf2x.base.binaries.cfi.unwind_rules import CFA_BY_EXPRESSION, RegisterRul
 from perf2x.base.binaries.cfi.x86_paths import FRAME, STACK, KnownValue, PathState, Value, path_ends
 from perf2x.base.binaries.elf.x86_code import ANYWHERE, X86Code
 
-# Maximum number of ends of paths to compare.
 _MAX_PATH_ENDS = 4
-# Callee-saved registers: rbx, rbp, r12 to r15 in 64-bit code (True); ebx, ebp, esi, edi in 32-bit code (False).
+# rbx, rbp, r12 to r15 in 64-bit code (True); ebx, ebp, esi, edi in 32-bit code (False).
 _CALLEE_SAVED = {True: (3, FRAME, 12, 13, 14, 15), False: (3, FRAME, 6, 7)}
-# Register numbers in 64-bit instructions → DWARF's, where they differ.
+# Only the numbers that differ.
 _TO_DWARF = {1: 2, 2: 1, 4: 7, 5: 6, 6: 4, 7: 5}
 
 
 def rule_by_code(code: X86Code, svma: int, table: RuleTable, *, is_exact: bool) -> Rule | None:
     """Return the rule at ``svma``, or None if the code does not determine it.
 
-    ``is_exact``: ``svma`` is the sampled instruction; otherwise it is a return address, and the call before it says
-    which function it is in.
+    ``is_exact``: ``svma`` is the sampled instruction. Otherwise it is a return address, in the function of the call
+    before it.
     """
     extent = code.function_extent(svma if is_exact else svma - 1)
     ends = list(islice(path_ends(code, svma, extent), _MAX_PATH_ENDS))
     cfas = {(end.cfa, end.popped_size) for end in ends}
     cfa, popped_size = cfas.pop() if len(cfas) == 1 else (None, 0)
     if cfa is not None:
-        # what each callee-saved register holds at the ends; if the ends disagree, the register becomes undefined
+        # a register on which the ends disagree becomes undefined
         values = {register: {end.state.registers[register] for end in ends} for register in _CALLEE_SAVED[code.is_64]}
         agreed = {register: distinct.pop() for register, distinct in values.items() if len(distinct) == 1}
         return _rule(code.is_64, cfa, popped_size, agreed, table)
@@ -53,16 +51,14 @@ def rule_by_code(code: X86Code, svma: int, table: RuleTable, *, is_exact: bool) 
 def _rule_from_start(code: X86Code, extent: tuple[int, int], svma: int, table: RuleTable) -> Rule | None:
     """Derive the rule from a path from the function's start to ``svma``.
 
-    Returns None if no path reaches ``svma``, if the return address is no longer where the call pushed it (V8's builtins
-    pop it, and push it elsewhere), or if neither the frame pointer nor the stack pointer is at a known distance from
-    the CFA.
+    Returns None if the return address is no longer where the call pushed it: V8's builtins push it elsewhere.
     """
     return_address: KnownValue = (STACK, 0)  # the stack pointer at the function's start points to it
     for end in path_ends(code, extent[0], extent, until=svma):
         if end.state.load(return_address) != (return_address, 0):
             continue
-        # The frame pointer comes first: callees may pop their arguments, which the path does not know. An end that
-        # pops bytes is a ``ret``, not ``svma``.
+        # The frame pointer comes first: callees may pop their arguments, which the path does not know. An end that pops
+        # bytes is a ``ret``, not ``svma``.
         for register in () if end.popped_size else (FRAME, STACK):
             value = end.state.registers[register]
             if value is not None and value[0] == STACK and value[1] <= 0:
@@ -75,9 +71,7 @@ def _rule_from_start(code: X86Code, extent: tuple[int, int], svma: int, table: R
 def _saved_values(is_64: bool, state: PathState, cfa: tuple[int, int]) -> dict[int, Value]:
     """Return where the caller's values of callee-saved registers are after a path from the function's start.
 
-    ``state`` is in terms of registers at the start of the path. ``cfa`` and the result are in terms of registers at its
-    end, as `_rule` needs them: a value is the register itself, if the function has not changed it, or the word of the
-    stack to which it was pushed.
+    ``state`` is in terms of registers at the start of the path, ``cfa`` and the result in terms of those at its end.
     """
     values: dict[int, Value] = {}
     for register in _CALLEE_SAVED[is_64]:
@@ -90,20 +84,18 @@ def _saved_values(is_64: bool, state: PathState, cfa: tuple[int, int]) -> dict[i
 
 
 def _rule(is_64: bool, cfa: KnownValue, popped_size: int, saved: Mapping[int, Value], table: RuleTable) -> Rule | None:
-    """Build a rule from symbolic values, which are in terms of registers and memory at the address of the rule.
+    """Build a rule from values in terms of registers and memory at the address of the rule.
 
-    ``cfa``: the canonical frame address; ``popped_size``: the return address is this many bytes below it; ``saved``:
-    the caller's values of callee-saved registers. A register whose value a rule cannot state becomes undefined. Returns
-    None if a rule cannot state the CFA.
+    The return address is ``popped_size`` bytes below the ``cfa``. ``saved`` has the caller's values of callee-saved
+    registers. Returns None if a rule cannot state the CFA.
     """
     base, distance = cfa
     return_register = 16 if is_64 else 8  # DWARF's numbers for rip and eip
     registers = [(return_register, RegisterRule(RuleKind.OFFSET, -popped_size))]
     for register in _CALLEE_SAVED[is_64]:
         value = saved.get(register)
-        if value == (register, 0):  # the register still has the caller's value
+        if value == (register, 0):
             continue
-        # the address of the word that the value is equal to, if it is a word of memory
         address = value[0] if value is not None and value[1] == 0 else None
         rule = RegisterRule(RuleKind.UNDEFINED, 0)
         if isinstance(address, tuple) and address[0] == base:

@@ -1,10 +1,7 @@
 """Looks up functions and source lines of addresses in the compilation units that contain the addresses.
 
-First we find the unit of each address. ``.debug_aranges`` has a table of address ranges per unit (DWARF 5, section
-6.1.2), so units need not be read for that; the root entries of units without a table, such as clang's, state their
-ranges. Then the unit's line table gives the file and line of the address, and a walk over the unit's entries gives the
-function and the functions inlined into it. Last, C++ functions that have no linkage name get the names of the
-namespaces, classes and functions around them (`enclosing_names`).
+``.debug_aranges`` has a table of address ranges per unit (DWARF 5, section 6.1.2). The root entries of units without a
+table, such as clang's, state their ranges.
 """
 
 import contextlib
@@ -36,13 +33,12 @@ from perf2x.base.binaries.dwarf.source_locations import (
 from perf2x.base.columnar import I64, U64, as_int64, as_uint64, flatnonzero, rows_by, searchsorted
 from perf2x.errors import ObjectError
 
-# Maximum number of namespaces, classes and functions around a function that are read for its name; outer ones are
-# ignored.
+# Scopes further out are left out of a function's name.
 MAX_NESTING = 16
 _SCOPE_TAGS = frozenset((c.TAG_SUBPROGRAM, c.TAG_NAMESPACE)) | c.TYPE_TAGS
-# The number of units whose line programs are decoded together.
+# The line programs of so many units are decoded together.
 _UNITS_PER_PASS = 64
-# Maps a skeleton unit to its split unit, which has the entries; returns None when the split unit's file is missing.
+# Returns the split unit of a skeleton unit; None if its file is missing.
 FindSplitUnit = Callable[[Unit], Unit | None]
 
 
@@ -82,7 +78,6 @@ class AddressLookup:
         """
         starts, ends, unit_indexes = self._ranges
         range_row = searchsorted(starts, address, "right") - 1
-        # rows of the addresses that are in a unit: before the end of the last range that begins at the address or below
         in_unit = flatnonzero(range_row >= 0)
         in_unit = in_unit[address[in_unit] < ends[range_row[in_unit]]]
         by_index = rows_by(unit_indexes[range_row[in_unit]])
@@ -94,9 +89,9 @@ class AddressLookup:
         return LineTables(self._file)
 
     def unit_with_entries(self, unit: Unit) -> Unit | None:
-        """Return the unit that has the entries of ``unit``: ``unit`` itself or, for a skeleton, its split unit.
+        """Return ``unit`` itself or, for a skeleton, its split unit; None if the split unit's file is missing.
 
-        Returns None if the split unit's file is missing. Raises ObjectError if the entries were read too often.
+        Raises ObjectError if the entries were read too often.
         """
         entry_unit = self._find_split_unit(unit) if unit.dwo_name else unit
         if entry_unit is not None:
@@ -104,7 +99,7 @@ class AddressLookup:
         return entry_unit
 
     def _source_frames(self, unit: Unit, table: LineTable, address: U64) -> list[list[FunctionLine]]:
-        """Return the frames of each of the sorted addresses, which are all in ``unit``; innermost frame first."""
+        """Return the frames of each address, innermost first; ``address`` is sorted, and all of it is in ``unit``."""
         entry_unit = self.unit_with_entries(unit)
         file, line, _ = table.find(address)
         chains = function_chains(entry_unit, address.tolist()) if entry_unit is not None else [[] for _ in address]
@@ -119,17 +114,12 @@ class AddressLookup:
         ]
 
     def _line_table_offset(self, unit_index: int) -> int:
-        """Return the offset of a unit's line table: sorting by it makes units with a common table adjacent."""
         try:
             return self._file.units[unit_index].root.get(c.AT_STMT_LIST, (0, 0))[1]
         except ObjectError:
             return 0
 
     def _sorted_ranges(self) -> tuple[U64, U64, I64]:
-        """Return (first address, one past the last, index of the unit) of all units' ranges, sorted by address.
-
-        Ranges that begin at address 0 or 1 are left out: the linker discarded that code.
-        """
         aranges = unit_ranges(self._file.sections)
         rows = []
         for unit_index, unit in enumerate(self._file.units):
@@ -147,11 +137,9 @@ class AddressLookup:
 def _inline_frames(
     table: LineTable, chain: list[FunctionInstance], file: int, line: int, enclosing: dict[Entry, tuple[str, str]]
 ) -> list[FunctionLine]:
-    """Return the frames of one address, innermost first.
+    """Return the frames of one address, innermost first; ``chain`` has its functions, outermost first.
 
-    ``chain`` has the function at the address and the functions inlined there, outermost first. ``file`` and ``line``
-    come from the line table, and belong to the innermost function. In each caller, the line is where it calls the next
-    function; the entry of the inlined function states it.
+    ``file`` and ``line`` belong to the innermost function. The entry of an inlined function states its caller's.
     """
     if not chain:
         return [(DebugFunction("", table.files.path(file)), line)] if line else []
@@ -185,13 +173,13 @@ def unit_ranges(sections: DebugSections) -> dict[int, list[tuple[int, int]]]:
         version, unit_offset, size = struct.unpack_from(
             f"{byte_order}H{'Q' if offset_size == 8 else 'I'}B", data, header_offset
         )
-        # the header after unit_length has 2 + offset_size + 1 + 1 bytes; its end is rounded up to pairs of addresses
+        # after unit_length, the header has offset_size + 4 bytes; padding follows
         first_pair = table_offset + -(-(header_offset + offset_size + 4 - table_offset) // (2 * size or 1)) * (2 * size)
         if version == 2 and size in (4, 8) and first_pair < end:
             count = (end - first_pair) // size
             pairs = np.frombuffer(data, f"{byte_order}u{size}", count // 2 * 2, first_pair).reshape(-1, 2)
-            ranges = [(start, start + length) for start, length in pairs.tolist() if length]
-            # offsets are dictionary keys, and a hostile file could choose huge ones whose hashes are all the same
+            ranges = [(start, start + code_size) for start, code_size in pairs.tolist() if code_size]
+            # a hostile file could choose huge offsets, which as dictionary keys all have the same hash
             if ranges and unit_offset < len(sections.info):
                 found.setdefault(unit_offset, []).extend(ranges)
         table_offset = end
@@ -201,12 +189,8 @@ def unit_ranges(sections: DebugSections) -> dict[int, list[tuple[int, int]]]:
 def enclosing_names(entries: Iterable[Entry]) -> dict[Entry, tuple[str, str]]:
     """Map the entry of each C++ function to (enclosing scope, enclosing function); "" where there is none.
 
-    GCC gives functions with internal linkage only a plain name, no linkage name. The declaration of such a function is
-    nested in the entries of its namespaces and classes and, if it is a lambda or a member of a local class, in the
-    entry of a function. One walk over a unit finds the entries around all requested entries in the unit.
-
-    The scope consists of namespaces and classes, as in ``std::vector<int>``; it is "" for the call operator of a
-    lambda. The function is the innermost enclosing one that is not itself the nameless call operator of a lambda.
+    GCC gives functions with internal linkage only a plain name, but nests their declarations. A nameless call operator
+    of a lambda does not count as the enclosing function.
 
     Examples: ``work`` of class ``a::B`` → ("a::B", ""); ``get`` of class ``Local`` inside function ``run`` → ("Local",
     "run"); ``operator()`` of a lambda inside ``run`` → ("", "run").
@@ -226,9 +210,8 @@ def enclosing_names(entries: Iterable[Entry]) -> dict[Entry, tuple[str, str]]:
 
 
 def _names_of_parents(unit: Unit, parents: Sequence[int]) -> tuple[str, str]:
-    """Return (enclosing scope, enclosing function), given the offsets of the enclosing entries, innermost first."""
     scope: list[str] = []
-    is_local = False  # whether ``scope`` is complete: all that is outside belongs to the name of a function around it
+    is_local = False  # whether all that is outside belongs to the name of a function around it
     for parent in parents:
         abbreviation, entry = unit.entry(parent)
         if abbreviation is not None and abbreviation.tag == c.TAG_SUBPROGRAM:
@@ -239,7 +222,7 @@ def _names_of_parents(unit: Unit, parents: Sequence[int]) -> tuple[str, str]:
             is_namespace = abbreviation is not None and abbreviation.tag == c.TAG_NAMESPACE
             name = unit.string(entry, c.AT_NAME) or ("(anonymous namespace)" if is_namespace else "")
             if not scope and (not name or name.startswith("<lambda")):
-                is_local = True  # the class of a lambda, or a nameless class: only a function around it has a name
+                is_local = True  # the class of a lambda, or a nameless class
             else:
                 scope.append(name)
     return "::".join(filter(None, reversed(scope))), ""
@@ -248,11 +231,10 @@ def _names_of_parents(unit: Unit, parents: Sequence[int]) -> tuple[str, str]:
 def _parents_of(unit: Unit, offsets: Sequence[int]) -> dict[int, list[int]]:
     """Map entries to the offsets of the namespaces, types and functions around them, innermost first.
 
-    ``offsets`` are the offsets of the entries, ascending; where no entry begins at an offset, it is left out. One walk
-    over the unit finds all of them; children of an entry are skipped if no offset lies among them.
+    ``offsets`` are ascending. Offsets at which no entry begins are left out.
     """
     data, position, pending = unit.file.sections.info, unit.root_offset, list(reversed(offsets))
-    parents: list[int] = []  # offsets of the entries around ``position``, -1 for tags that are not in _SCOPE_TAGS
+    parents: list[int] = []  # −1 for tags outside _SCOPE_TAGS
     found: dict[int, list[int]] = {}
     while pending and position < unit.end:
         while pending and pending[-1] <= position:

@@ -1,10 +1,8 @@
 """Abbreviations and forms: the layout of an entry's attributes, and how to decode or skip them.
 
-An entry (DIE) in ``.debug_info`` is an abbreviation code followed by the attributes' values. The abbreviation with that
-code, in ``.debug_abbrev``, states the entry's tag and the attributes with their forms; a form determines how many bytes
-a value has. Walking over entries is the inner loop of this package, so an abbreviation caches what is needed to skip
-its entries: their size if all forms have a fixed size, otherwise a list of steps. Source of truth: DWARF 5, sections
-7.5.3 to 7.5.6.
+An entry (DIE) in ``.debug_info`` is an abbreviation code followed by the attributes' values. The abbreviation, in
+``.debug_abbrev``, states the entry's tag, and a form for each attribute. Skipping entries is the inner loop of this
+package. Source of truth: DWARF 5, sections 7.5.3 to 7.5.6.
 """
 
 import struct
@@ -26,16 +24,15 @@ _OFFSET_FORMS = frozenset((c.FORM_STRP, c.FORM_SEC_OFFSET, c.FORM_LINE_STRP, c.F
                       c.FORM_GNU_STRP_ALT, c.FORM_REF_ADDR))  # fmt: skip
 _LEB_FORMS = frozenset((c.FORM_SDATA, c.FORM_UDATA, c.FORM_REF_UDATA, c.FORM_STRX, c.FORM_ADDRX, c.FORM_LOCLISTX,
                   c.FORM_RNGLISTX, c.FORM_GNU_ADDR_INDEX, c.FORM_GNU_STR_INDEX))  # fmt: skip
-# {form of a block: bytes of the length before it}
+# Size of the length before a block.
 _BLOCK_LENGTH_SIZES = {c.FORM_BLOCK1: 1, c.FORM_BLOCK2: 2, c.FORM_BLOCK4: 4}
-# steps that skip an attribute of variable size (see `UnitEncoding.skip`)
+# See `UnitEncoding.skip`.
 _STEP_LEB, _STEP_STRING, _STEP_BLOCK = -1, -2, -3
-# Maximum bytes of a LEB128 number after the first byte; numbers of 64 bits need at most nine.
+# 64-bit numbers need at most nine bytes after the first.
 _MAX_LEB_CONTINUATION = 16
-# An abbreviation code above this number must be at most one and a half times the number of codes before it.
-#
-# Compilers number abbreviations 1, 2, 3, …; a hostile file could choose large codes that all collide as dictionary keys
-# (see base/columnar/hashing.py). Smaller codes are too few to do harm.
+# A code above this number must be at most one and a half times the number of codes before it. Compilers number
+# abbreviations 1, 2, 3, …; a hostile file could choose large codes that all collide as dictionary keys (see
+# base/columnar/hashing.py). Smaller codes are too few to do harm.
 _MAX_SPARSE_CODE = 1 << 16
 
 
@@ -59,10 +56,7 @@ def uleb128(data: bytes, offset: int) -> tuple[int, int]:
 
 
 def sleb128(data: bytes, offset: int) -> tuple[int, int]:
-    """Decode the signed LEB128 number at ``offset``: (value, offset of the next byte).
-
-    Raises IndexError if ``data`` ends within the number, ObjectError if the number is too long.
-    """
+    """Decode a signed LEB128 number, as `uleb128` does an unsigned one."""
     value, end = uleb128(data, offset)
     bits = 7 * (end - offset)
     return (value - (1 << bits) if data[end - 1] & 0x40 else value), end
@@ -71,8 +65,7 @@ def sleb128(data: bytes, offset: int) -> tuple[int, int]:
 def initial_length(byte_order: str, data: bytes, start: int) -> tuple[int, int, int]:
     """Read the length field at the start of a unit or table (DWARF 5, section 7.4).
 
-    Returns (length of what follows the field, offset after the field, bytes of a section offset: 4, or 8 in 64-bit
-    DWARF).
+    Returns (length of what follows, offset after the field, bytes of a section offset: 4, or 8 in 64-bit DWARF).
     """
     (length,) = struct.unpack_from(byte_order + "I", data, start)
     if length != 0xFFFFFFFF:
@@ -85,15 +78,15 @@ class UnitEncoding(Frozen):
     """The properties of a unit that determine the sizes of forms."""
 
     byte_order: str
-    """``"<"`` or ``">"``, as `struct` has it."""
+    """``"<"`` or ``">"``."""
     address_size: int
     """In bytes."""
     offset_size: int
-    """Bytes of a section offset: 4, or 8 in 64-bit DWARF."""
+    """4, or 8 in 64-bit DWARF."""
     version: int
 
     def fixed_size(self, form: int) -> int:
-        """Return the size of a form in bytes; −1 when the size varies or the form is unknown."""
+        """Return the size of a form in bytes; −1 when it varies or the form is unknown."""
         if form in _FIXED_SIZES:
             return _FIXED_SIZES[form]
         if form == c.FORM_ADDR or (form == c.FORM_REF_ADDR and self.version < 3):
@@ -109,9 +102,8 @@ class UnitEncoding(Frozen):
     def value(self, data: bytes, offset: int, form: int, constant: int) -> tuple[int, int]:
         """Decode the attribute at ``offset``: (value, offset of the next attribute).
 
-        The value is the number, index or offset that is stored; for an inline string, the offset of its first byte in
-        ``data``; for a block, the offset of its length. ``constant`` is the value of a DW_FORM_implicit_const, which is
-        stored in the abbreviation.
+        The value of an inline string is the offset of its first byte in ``data``, that of a block the offset of its
+        length. ``constant`` is the value of a DW_FORM_implicit_const, from the abbreviation.
         """
         size = self.fixed_size(form)
         if size >= 0:
@@ -127,7 +119,7 @@ class UnitEncoding(Frozen):
         return offset, self.skip(data, offset, (_skip_step(self, form),))
 
     def skip(self, data: bytes, offset: int, steps: tuple[int, ...]) -> int:
-        """Return the offset after the attributes at ``offset``, given their steps as `_skip_step` makes them."""
+        """Return the offset after the attributes at ``offset``, given their steps."""
         for step in steps:
             if step >= 0:
                 offset += step
@@ -147,10 +139,10 @@ class UnitEncoding(Frozen):
 
 
 def _skip_step(encoding: UnitEncoding, form: int) -> int:
-    """Return how to skip an attribute of a form, as a number.
+    """Return how to skip an attribute of a form: its size in bytes, if that is fixed.
 
-    The number is the attribute's size if that is fixed. Otherwise it is _STEP_LEB, _STEP_STRING, _STEP_BLOCK (a block
-    after a LEB128 length) or, for a block after a length of 1, 2 or 4 bytes, −16 × the size of that length.
+    Otherwise it is one of the steps above or, for a block after a length of 1, 2 or 4 bytes, −16 × the size of that
+    length.
     """
     size = encoding.fixed_size(form)
     if size >= 0:
@@ -172,13 +164,13 @@ class Abbreviation(Frozen):
     tag: int
     has_children: bool
     attributes: tuple[tuple[int, int, int, int], ...]
-    """(name (DW_AT_*), form, value of DW_FORM_implicit_const or else 0, bytes or 0 if they vary) of each attribute."""
+    """(DW_AT_*, form, value of DW_FORM_implicit_const or 0, bytes or 0 if they vary) of each attribute."""
     size: int
     """Bytes of an entry after its code; −1 if they vary."""
     steps: tuple[int, ...]
-    """Steps by which `UnitEncoding.skip` skips the attributes."""
+    """For `UnitEncoding.skip`."""
     sibling: tuple[int, int]
-    """Where DW_AT_sibling is: (distance of its first byte from the end of the entry, its size in bytes).
+    """(distance of DW_AT_sibling's first byte from the end of the entry, its size in bytes).
 
     We count from the end, because GCC writes it last, after attributes of any size. (0, 0) if the entry lacks it, if
     its form is not a reference within the unit, or if its size or that of an attribute after it varies.
@@ -188,20 +180,20 @@ class Abbreviation(Frozen):
     pc_layout: tuple[int, ...]
     """(offset of DW_AT_low_pc, offset of DW_AT_high_pc, size of DW_AT_high_pc).
 
-    Offsets count from the first attribute. The tuple is empty unless both offsets are fixed, DW_AT_low_pc is a
-    DW_FORM_addr and DW_AT_high_pc a length, as compilers write them; and empty if DW_AT_ranges is at a fixed offset.
+    Offsets count from the first attribute. Empty unless both offsets are fixed, DW_AT_low_pc is a DW_FORM_addr and
+    DW_AT_high_pc a length, as compilers write them. Empty, too, if DW_AT_ranges is at a fixed offset.
     """
 
     leaf_size: int
     """Bytes of the whole entry if it has a fixed size, no children and no addresses; otherwise 0.
 
-    A walk in search of code skips these entries at once. The code is taken to have one byte.
+    The code is taken to have one byte.
     """
     sibling_jump: tuple[int, ...]
     """(bytes of the entry, offset of DW_AT_sibling in it), for types, functions and inlined calls without addresses.
 
-    A walk skips these entries with their children. The code is taken to have one byte. Empty for other tags, for
-    entries that may have addresses or whose size varies, and unless DW_AT_sibling has four bytes.
+    The code is taken to have one byte. Empty for other tags, for entries that may have addresses or whose size varies,
+    and unless DW_AT_sibling has four bytes.
     """
 
 
@@ -214,19 +206,14 @@ class AbbreviationTable:
     def __init__(
         self, data: bytes, offset: int, encoding: UnitEncoding, budget: ReadBudget, by_bytes: dict[bytes, Abbreviation]
     ) -> None:
-        """Read the table at ``offset`` of the section ``data``, on demand.
-
-        ``by_bytes`` has the abbreviations of all tables of the file by their encoded bytes, because the tables have
-        many in common; new ones are added.
-        """
+        """``by_bytes`` has abbreviations by their encoded bytes, because the tables of a file have many in common."""
         self._data, self._encoding, self._budget, self._by_bytes = data, encoding, budget, by_bytes
         self._table: dict[int, Abbreviation] = {}
-        # `Abbreviation.leaf_size` and `sibling_jump` by one-byte code; 0 and () for codes that were not parsed yet
+        # By one-byte code; 0 and () for codes that were not parsed yet.
         self.leaf_sizes = [0] * 256
         self.sibling_jumps: list[tuple[int, ...]] = [()] * 256
-        self._is_complete = False  # whether the whole table was parsed
-        # offset of the next abbreviation; and end of the bytes read so far, which is further only after an error, or
-        # after the zero code at the end of the table
+        self._is_complete = False
+        # ``_read_end`` is larger than ``_next_offset`` only after an error, or at the end of the table.
         self._next_offset, self._read_end = offset, offset
         self._error = ""
 
@@ -236,13 +223,13 @@ class AbbreviationTable:
         return self._table
 
     def find(self, code: int) -> Abbreviation | None:
-        """Return the abbreviation of a code; None if the table lacks it. Reads the table only as far as that code."""
+        """Return the abbreviation of a code; None if the table lacks it."""
         if code not in self._table:
             self._read(code)
         return self._table.get(code)
 
     def _read(self, wanted_code: int) -> None:
-        """Read up to ``wanted_code``, or to the end for −1. An error is kept, and raised again at the next attempt."""
+        """Read up to ``wanted_code``, or to the end for −1. An error is raised again at the next attempt."""
         if self._error:
             raise ObjectError(self._error)
         start = self._next_offset
@@ -259,7 +246,6 @@ class AbbreviationTable:
             raise
 
     def _parse_up_to(self, wanted_code: int) -> None:
-        """Parse on, up to the abbreviation with ``wanted_code``, or to the end if there is none (as for −1)."""
         data, table, by_bytes, code = self._data, self._table, self._by_bytes, 0
         while code != wanted_code and not self._is_complete:
             code, begin = uleb128(data, self._next_offset)
@@ -285,7 +271,6 @@ class AbbreviationTable:
             self._next_offset = self._read_end = end
 
     def _parse(self, offset: int) -> tuple[Abbreviation, int]:
-        """Parse the abbreviation whose code ends at ``offset``: (abbreviation, offset after it)."""
         data = self._data
         tag, offset = uleb128(data, offset)
         has_children, offset = data[offset] != 0, offset + 1
@@ -302,7 +287,6 @@ class AbbreviationTable:
 def _abbreviation(
     tag: int, has_children: bool, attributes: tuple[tuple[int, int, int], ...], encoding: UnitEncoding
 ) -> Abbreviation:
-    """Make an abbreviation of what the table states; ``attributes`` are (name, form, implicit constant)."""
     steps = [_skip_step(encoding, form) for _, form, _ in attributes]
     names = [name for name, _, _ in attributes]
     size = sum(steps) if all(step >= 0 for step in steps) else -1
@@ -321,7 +305,7 @@ def _abbreviation(
 
 
 def _merge_fixed_steps(steps: list[int]) -> list[int]:
-    """Merge consecutive steps of fixed size: [4, 4, _STEP_LEB, 2, 1] → [8, _STEP_LEB, 3]."""
+    """Turn [4, 4, _STEP_LEB, 2, 1] into [8, _STEP_LEB, 3]."""
     merged: list[int] = []
     for step in steps:
         if merged and merged[-1] >= 0 and step >= 0:
@@ -332,7 +316,6 @@ def _merge_fixed_steps(steps: list[int]) -> list[int]:
 
 
 def _sibling_reference(attributes: tuple[tuple[int, int, int], ...], steps: list[int]) -> tuple[int, int]:
-    """Return `Abbreviation.sibling`."""
     for index, (attribute, form, _) in enumerate(attributes):
         if attribute == c.AT_SIBLING and form in c.LOCAL_REFERENCES and all(step >= 0 for step in steps[index:]):
             return sum(steps[index:]), steps[index]
@@ -340,7 +323,6 @@ def _sibling_reference(attributes: tuple[tuple[int, int, int], ...], steps: list
 
 
 def _pc_layout(attributes: tuple[tuple[int, int, int], ...], steps: list[int]) -> tuple[int, ...]:
-    """Return `Abbreviation.pc_layout`; most functions have one, as all attributes before DW_AT_high_pc are fixed."""
     located: dict[int, tuple[int, int, int]] = {}  # {attribute: (offset, size, form)}
     offset = 0
     for (attribute, form, _), step in zip(attributes, steps, strict=True):

@@ -1,9 +1,7 @@
 """Compilation units: headers, root entries, and the strings, addresses and ranges that attributes refer to.
 
-A unit is often not complete in its own file:
-
 - With ``-gsplit-dwarf``, the linked program has only a *skeleton* unit, with line table, addresses (``.debug_addr``)
-  and a name; the *split unit* of the same id, in a ``.dwo`` or ``.dwp`` file, has the entries.
+  and a name. The *split unit* of the same id, in a ``.dwo`` or ``.dwp`` file, has the entries.
 - ``dwz`` moves strings and entries that several files have in common to a *supplementary* file.
 
 Source of truth: DWARF 5, sections 7.5.1, 7.26 and 7.27; for split files of DWARF 4, GNU's extension
@@ -33,7 +31,7 @@ from perf2x.base.binaries.elf.elf_headers import string_at
 from perf2x.base.columnar.hashing import salted_key
 from perf2x.errors import ObjectError
 
-# {attribute: (form, value)}
+# (form, value) by attribute.
 Attributes = dict[int, tuple[int, int]]
 
 
@@ -42,11 +40,11 @@ class SharedTables(Struct, dict=True):
 
     _sections: DebugSections
     _tables: dict[tuple[int, UnitEncoding], AbbreviationTable] = {}
-    # parsed abbreviations of all tables, by their encoded bytes
+    # Abbreviations of all tables by their encoded bytes.
     _by_bytes: dict[UnitEncoding, dict[bytes, Abbreviation]] = {}
 
     def abbreviations(self, offset: int, encoding: UnitEncoding) -> AbbreviationTable:
-        """Return the abbreviation table at ``offset`` of ``.debug_abbrev``; units that use the same table share it."""
+        """Return the abbreviation table at ``offset`` of ``.debug_abbrev``, the same object each time."""
         if offset >= len(self._sections.abbrev):
             raise ObjectError("debug info: its abbreviations are cut off")
         key = (offset, encoding)
@@ -62,15 +60,12 @@ class SharedTables(Struct, dict=True):
 
     @cached_property
     def unit_range_budget(self) -> ReadBudget:
-        """The budget for ranges of whole units, each of which is read once."""
+        """Each unit's ranges are read once."""
         return ReadBudget("ranges of units", len(self._sections.ranges) + len(self._sections.rnglists), times=2)
 
     @cached_property
     def range_budget(self) -> ReadBudget:
-        """The budget for ranges of functions.
-
-        It is larger, because inlined functions may share the range list of the enclosing function.
-        """
+        """Inlined functions may share the range list of the enclosing function."""
         return ReadBudget("ranges", len(self._sections.ranges) + len(self._sections.rnglists), times=16)
 
 
@@ -80,10 +75,7 @@ class DebugFile:
     def __init__(
         self, sections: DebugSections, supplementary: "DebugFile | None" = None, tables: SharedTables | None = None
     ) -> None:
-        """``supplementary`` is the dwz file, if there is one.
-
-        ``tables``: of another `DebugFile` with the same ``.debug_abbrev`` and range lists; by default, new ones.
-        """
+        """``supplementary`` is the dwz file. ``tables`` may be those of a `DebugFile` with the same sections."""
         self.sections, self.supplementary, self.tables = sections, supplementary, tables or SharedTables(sections)
         self._by_id: dict[bytes, Unit] = {}  # by `salted_key` of the dwo id
         self._units_to_index: Iterator[Unit] | None = None  # units that are not in ``_by_id`` yet
@@ -103,9 +95,8 @@ class DebugFile:
         return [unit.start for unit in self.units]
 
     def unit_at(self, offset: int) -> "Unit":
-        """Return the unit that contains the entry at ``offset`` of ``.debug_info``.
-
-        Raises ObjectError if there is none.
+        """Return the unit that contains the entry at ``offset`` of ``.debug_info``. Raises ObjectError if there is
+        none.
         """
         index = bisect_right(self._starts, offset) - 1
         if index < 0 or offset >= self.units[index].end:
@@ -115,8 +106,8 @@ class DebugFile:
     def unit_of_id(self, dwo_id: int) -> "Unit | None":
         """Return the first unit with this id; None if there is none.
 
-        In DWARF 4, the id is in the root entry. So root entries are read in file order, up to that of the unit. Raises
-        ObjectError if one of these entries, or the header of any unit, cannot be read.
+        In DWARF 4, the id is in the root entry, so root entries are read up to that unit. Raises ObjectError if one of
+        them, or the header of any unit, cannot be read.
         """
         key = salted_key(dwo_id)
         self._units_to_index = self._units_to_index or iter(self.units)
@@ -129,18 +120,17 @@ class DebugFile:
 
     @cached_property
     def entry_budget(self) -> ReadBudget:
-        """The budget for walks over the entries of units: any number of skeletons may refer to the same unit."""
+        """Any number of skeletons may refer to the same unit."""
         return ReadBudget("units", len(self.sections.info), times=16)
 
     @cached_property
     def nesting_budget(self) -> ReadBudget:
-        """The budget for walks that look for the scopes of functions; one unit may need many such walks."""
+        """One unit may need many walks that look for the scopes of functions."""
         return ReadBudget("units", len(self.sections.info), times=4)
 
     def _read_units(self) -> "Iterator[Unit]":
-        """Read the headers of all units, and yield the units that are not skipped."""
         data, byte_order, start = self.sections.info, self.sections.file.byte_order, 0
-        while start + 12 <= len(data):  # twelve bytes have room for a length of either format
+        while start + 12 <= len(data):  # room for a length of either format
             length, version_offset, offset_size = initial_length(byte_order, data, start)
             end = version_offset + length
             # the shortest header has seven bytes after the length: version, debug_abbrev_offset, address_size
@@ -153,23 +143,21 @@ class DebugFile:
 
 
 def _read_unit(file: DebugFile, start: int, offset: int, end: int, offset_size: int) -> "Unit | None":
-    """Read a unit's header; None for units that are skipped.
-
-    These are type units, units of unknown versions or address sizes, and units without entries.
+    """Read a unit's header; None for type units, unknown versions or address sizes, and units without entries.
 
     ``start`` is the offset of the header, ``offset`` that of the version in it::
 
         version 2 to 4:  unit_length, version, debug_abbrev_offset, address_size
         version 5:       unit_length, version, unit_type, address_size, debug_abbrev_offset; skeleton, split: dwo_id
     """
-    data, byte_order, word = file.sections.info, file.sections.file.byte_order, "Q" if offset_size == 8 else "I"
+    data, byte_order, offset_code = file.sections.info, file.sections.file.byte_order, "Q" if offset_size == 8 else "I"
     (version,) = struct.unpack_from(byte_order + "H", data, offset)
     unit_type, dwo_id = c.UT_COMPILE, 0
     if 2 <= version <= 4:
-        abbreviations, address_size = struct.unpack_from(f"{byte_order}{word}B", data, offset + 2)
+        abbreviations, address_size = struct.unpack_from(f"{byte_order}{offset_code}B", data, offset + 2)
         offset += 3 + offset_size
     elif version == 5:
-        unit_type, address_size, abbreviations = struct.unpack_from(f"{byte_order}BB{word}", data, offset + 2)
+        unit_type, address_size, abbreviations = struct.unpack_from(f"{byte_order}BB{offset_code}", data, offset + 2)
         offset += 4 + offset_size
         if unit_type in (c.UT_SKELETON, c.UT_SPLIT_COMPILE):
             (dwo_id,) = struct.unpack_from(byte_order + "Q", data, offset) if offset + 8 <= end else (0,)
@@ -186,21 +174,21 @@ class Unit(Struct, dict=True, eq=False):
     """One unit. A split unit takes addresses and ranges from its skeleton, which is in another file."""
 
     file: DebugFile
-    # offsets in .debug_info: of the header, of the root entry, and after the last entry
+    # Offsets in .debug_info: of the header, of the root entry, and after the last entry.
     start: int
     root_offset: int
     end: int
     encoding: UnitEncoding
-    # offset of the abbreviation table in .debug_abbrev
+    # An offset in .debug_abbrev.
     _abbreviations_offset: int
-    # the id in the header of a skeleton or split unit of DWARF 5, else 0
+    # The id in a header of DWARF 5; 0 if there is none.
     _dwo_id: int
     skeleton: "Unit | None" = None
-    """The skeleton of a split unit, set when the split unit is found; None for all other units."""
+    """Set when a split unit is found; None for all other units."""
 
     @property
     def abbreviation_table(self) -> AbbreviationTable:
-        """The abbreviation table of the unit, read only as far as its codes were looked up."""
+        """The unit's abbreviation table, read only as far as codes were looked up."""
         return self.file.tables.abbreviations(self._abbreviations_offset, self.encoding)
 
     @cached_property
@@ -210,7 +198,7 @@ class Unit(Struct, dict=True, eq=False):
 
     @cached_property
     def root(self) -> Attributes:
-        """Attributes of the root entry; the abbreviation table is read only as far as this entry needs it."""
+        """Attributes of the root entry."""
         try:
             code, offset = uleb128(self.file.sections.info, self.root_offset)
             abbreviation = self.abbreviation_table.find(code)
@@ -225,7 +213,7 @@ class Unit(Struct, dict=True, eq=False):
 
     @property
     def dwo_name(self) -> str:
-        """Path of the ``.dwo`` file, in a skeleton; some compilers also state it in the split unit. "" elsewhere."""
+        """Path of the ``.dwo`` file in a skeleton, with some compilers also in the split unit; "" elsewhere."""
         return self.string(self.root, c.AT_DWO_NAME) or self.string(self.root, c.AT_GNU_DWO_NAME)
 
     @property
@@ -252,10 +240,7 @@ class Unit(Struct, dict=True, eq=False):
         return abbreviation
 
     def attributes(self, abbreviation: Abbreviation, body: int) -> tuple[Abbreviation, Attributes]:
-        """Decode all attributes of an entry: (``abbreviation``, attributes).
-
-        ``body`` is the offset after the entry's abbreviation code.
-        """
+        """Decode an entry, whose attributes begin at ``body``: (``abbreviation``, its attributes)."""
         data, value, decoded, offset = self.file.sections.info, self.encoding.value, {}, body
         byte_order = ENDIAN[self.encoding.byte_order]
         for attribute, form, constant, size in abbreviation.attributes:
@@ -269,7 +254,7 @@ class Unit(Struct, dict=True, eq=False):
         return abbreviation, decoded
 
     def string(self, entry: Attributes, attribute: int) -> str:
-        """Return a string attribute of an entry; "" when the entry lacks it, or the string is in a missing file."""
+        """Return a string attribute of an entry; "" if it is missing, or in a missing file."""
         form, value = entry.get(attribute, (0, 0))
         sections = self.file.sections
         if form == c.FORM_STRP:
@@ -289,8 +274,7 @@ class Unit(Struct, dict=True, eq=False):
     def _indexed_table_offset(self, base_attribute: int, header_size: int) -> int:
         """Return the offset, in its section, of the array that the unit's indexes refer to.
 
-        A linked file states this offset in ``base_attribute`` of the root entry. A split file has one array, right
-        after the section's header of ``header_size`` bytes; sections of DWARF 4 have no header.
+        A split file has one array, right after the section's header; sections of DWARF 4 have no header.
         """
         is_split = self.file.sections.is_split
         default = header_size if is_split and self.encoding.version >= 5 else 0
@@ -317,20 +301,16 @@ class Unit(Struct, dict=True, eq=False):
         if low is None or high is None:
             return []
         start = self.address(*low)
-        # DW_AT_high_pc is an address or, since DWARF 4, a length
+        # DW_AT_high_pc is an address or, since DWARF 4, a length.
         is_address = high[0] == c.FORM_ADDR or high[0] in c.INDEXED_ADDRESSES
         end = self.address(*high) if is_address else start + high[1]
         return [(start, end)] if start < end else []
 
     def _range_list(self, form: int, value: int, is_root: bool) -> Iterator[tuple[int, int]]:
-        """Yield the ranges that an entry's DW_AT_ranges refers to.
-
-        ``is_root``: the entry is the unit's own; otherwise it is one inside the unit.
-        """
         linked_unit = self.skeleton or self
         low = linked_unit.root.get(c.AT_LOW_PC)
         base_address = linked_unit.address(*low) if low else 0
-        # the range lists of split units are in the linked file up to DWARF 4, in the split file from DWARF 5 on
+        # split units have their range lists in the linked file up to DWARF 4, in the split file from DWARF 5 on
         file = linked_unit.file if self.encoding.version < 5 else self.file
         budget = file.tables.unit_range_budget if is_root else file.tables.range_budget
         lists = RangeLists(self.file.name, self.encoding, base_address, budget, partial(self.address, c.FORM_ADDRX))
@@ -340,7 +320,7 @@ class Unit(Struct, dict=True, eq=False):
             ranges_base = 0 if is_root else linked_unit.root.get(c.AT_GNU_RANGES_BASE, (0, 0))[1]
             return lists.debug_ranges(file.sections.ranges, value + ranges_base)
         data = file.sections.rnglists
-        if form == c.FORM_RNGLISTX:  # an index into the array of offsets, which count from the start of that array
+        if form == c.FORM_RNGLISTX:  # an index into an array of offsets, which count from the start of that array
             size = self.encoding.offset_size
             table = self._indexed_table_offset(c.AT_RNGLISTS_BASE, 12 if size == 4 else 20)
             value = table + self.encoding.integer(data, table + value * size, size)

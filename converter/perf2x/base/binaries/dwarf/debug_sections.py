@@ -10,13 +10,11 @@ from functools import cached_property
 from perf2x.base.binaries.elf.elf_file import ElfObject, ElfSection
 from perf2x.errors import ObjectError
 
-# The parts of a package's sections that belong to one unit: {section, without ``.debug_``: (offset, size)}.
+# (offset, size) of one unit's part of each section of a package, by name without ``.debug_``.
 Contributions = Mapping[str, tuple[int, int]]
 
 
 def _section(name: str) -> "cached_property[bytes]":
-    """Make a property for the contents of a section, given the part of its name after ``.debug_``."""
-
     def data(sections: "DebugSections") -> bytes:
         return sections.data(name)
 
@@ -36,9 +34,8 @@ class DebugSections:
     ) -> None:
         """``is_split``: the file is a ``.dwo`` or ``.dwp`` file, where sections are named ``.debug_info.dwo`` ….
 
-        The other parameters are for packages. ``contributions`` are those of one unit; a section without a contribution
-        is used as a whole. ``contents`` has what was read already: {section: bytes of the contribution}. Of sections
-        that are compressed in the file, ``decompressed`` has all bytes: {section: bytes}.
+        In a package, ``contributions`` are one unit's, and ``contents`` those that were read already. A section without
+        a contribution is used as a whole. ``decompressed`` has all bytes of compressed sections.
         """
         self.file, self.is_split, self._contributions = file, is_split, contributions or {}
         self.contents = contents or {}
@@ -49,7 +46,7 @@ class DebugSections:
     abbrev = _section("abbrev")
     """Abbreviation tables."""
     strings = _section("str")
-    """Strings."""
+    """Strings"""
     line_str = _section("line_str")
     """Strings of line tables (DWARF 5)."""
     str_offsets = _section("str_offsets")
@@ -66,11 +63,11 @@ class DebugSections:
     """Line tables."""
 
     def section(self, name: str) -> ElfSection | None:
-        """Return a section by the part of its name after ``.debug_``."""
+        """Return the section ``.debug_<name>``."""
         return self.file.section(f".debug_{name}{'.dwo' * self.is_split}")
 
     def data(self, name: str) -> bytes:
-        """Return the contents of a section by the part of its name after ``.debug_``."""
+        """Return the contents of the section ``.debug_<name>``."""
         if name not in self.contents:
             section = self.section(name)
             self.contents[name] = b"" if section is None else self._read(name, section)

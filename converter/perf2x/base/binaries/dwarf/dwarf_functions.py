@@ -1,10 +1,9 @@
 """Functions and inlined functions, at given addresses or of a whole unit, found in one walk over the unit's entries.
 
 A unit's entries are a tree, stored depth first; most describe types and variables. Functions are DW_TAG_subprogram
-entries, and the functions inlined into one are DW_TAG_inlined_subroutine entries below it, nested as the calls were.
-The walk skips subtrees without code, where possible in one jump: DW_AT_sibling is the offset of the entry after an
-entry's children. GCC writes it, LLVM does not. Source of truth: DWARF 5, sections 3.3 (subroutines) and 3.3.8 (inlined
-subroutines).
+entries. Below them, DW_TAG_inlined_subroutine entries are nested as the calls were. The walk skips subtrees without
+code, where possible in one jump: DW_AT_sibling is the offset of the entry after an entry's children. GCC writes it,
+LLVM does not. Source of truth: DWARF 5, sections 3.3 and 3.3.8.
 """
 
 import struct
@@ -20,11 +19,11 @@ from perf2x.base.binaries.dwarf.range_lists import Ranges
 from perf2x.base.frozen_struct import Frozen
 from perf2x.errors import ObjectError
 
-# Maximum number of entries to follow for a function's name, from instance to abstract origin to declaration.
+# References to follow for a function's name, from instance to abstract origin to declaration.
 MAX_REFERENCES = 16
-# Maximum depth of nested entries, and of functions inlined into each other.
+# This limits nested entries, and functions inlined into each other.
 MAX_DEPTH = 4096
-# Maximum number of functions at all addresses of one unit together; in practice each address has about ten.
+# This limits the functions at all addresses of one unit together; in practice each address has about ten.
 MAX_FUNCTIONS = 1 << 22
 
 # A unit, and the offset of one of its entries in ``.debug_info``.
@@ -39,21 +38,17 @@ class FunctionInstance(Frozen):
     name: str
     """The linkage name; the plain name if there is none."""
     decl_line: int
-    """The line of the declaration, 0 if unknown."""
+    """0 if unknown."""
     call_file: int = 0
-    """For an inlined instance, the file of the call, as a number in the unit's line table; else 0."""
+    """The file in which an inlined instance is called, as a number in the unit's line table; else 0."""
     call_line: int = 0
-    """For an inlined instance, the line of the call; else 0."""
+    """The line on which an inlined instance is called; else 0."""
     call_discriminator: int = 0
-    """For an inlined instance, the discriminator of the call; else 0."""
+    """The discriminator of the call of an inlined instance; else 0."""
     origin: Entry | None = None
-    """The abstract origin or the declaration of the function: the last entry that `describe_function` read.
-
-    None if it read only the function's own entry, because that is complete, or refers to no other entry, or to one in
-    a missing file.
-    """
+    """The last abstract origin or declaration that `describe_function` read; None if it read only the first entry."""
     decl_file: FileOfUnit | None = None
-    """The file of the declaration; None if unknown."""
+    """None if unknown."""
 
 
 def function_chains(unit: Unit, addresses: Sequence[int]) -> list[list[FunctionInstance]]:
@@ -64,8 +59,8 @@ def function_chains(unit: Unit, addresses: Sequence[int]) -> list[list[FunctionI
     collector = _FunctionChains(unit, addresses)
     _walk(unit, collector.add, enter_all=False)
     missing = [address for address, chain in zip(addresses, collector.chains, strict=True) if not chain]
-    # These addresses may be in nested functions, as in GNU C and Ada. The first walk does not find them, because it
-    # skips all entries inside a function that contains none of the addresses.
+    # These addresses may be in nested functions, as in GNU C and Ada. The first walk skips all entries inside a
+    # function that contains none of the addresses.
     if missing:
         nested_collector = _FunctionChains(unit, missing)
         _walk(unit, nested_collector.add)
@@ -83,16 +78,15 @@ class Subprogram(Frozen):
 
 
 def subprograms(unit: Unit) -> list[Subprogram]:
-    """Return the unit's functions in file order, without inlined ones.
-
-    Raises ObjectError if the unit cannot be read.
+    """Return the unit's functions in file order, without inlined ones. Raises ObjectError if the unit cannot be
+    read.
     """
     found = []
 
     def add(body: int, abbreviation: Abbreviation) -> bool:
         if abbreviation.tag == c.TAG_SUBPROGRAM:
             entry = unit.attributes(abbreviation, body)[1]
-            ranges = [pair for pair in unit.ranges(entry) if pair[0] > 1]  # 0 and 1: the linker discarded the code
+            ranges = [pair for pair in unit.ranges(entry) if pair[0] > 1]  # the linker moves discarded code to 0 or 1
             if ranges:
                 found.append(Subprogram(describe_function(unit, entry)[0], ranges))
         return True
@@ -121,12 +115,11 @@ def inlined_bounds(unit: Unit) -> list[int]:
 def _walk(unit: Unit, enter: Callable[[int, Abbreviation], bool], *, enter_all: bool = True) -> None:
     """Call ``enter`` for the entry of each function with code, in file order.
 
-    ``enter`` gets the offset after the entry's abbreviation code, and the abbreviation. If it returns False, entries
-    inside the function are skipped, unless ``enter_all`` is set. Entries inside types are always skipped.
+    ``enter`` gets the offset after the entry's abbreviation code. If it returns False, entries inside the function are
+    skipped, unless ``enter_all`` is set.
     """
     data, encoding, end = unit.file.sections.info, unit.encoding, unit.end
-    # Without DW_AT_sibling, a subtree can only be skipped entry by entry. While this is done, skipped_depth is the
-    # depth of its entries, else 0.
+    # Without DW_AT_sibling, a subtree is skipped entry by entry; then this is the depth of its entries, else 0.
     skipped_depth = 0
     try:
         table, skip = unit.abbreviations, encoding.skip
@@ -137,7 +130,7 @@ def _walk(unit: Unit, enter: Callable[[int, Abbreviation], bool], *, enter_all: 
         offset, depth = skip(data, offset, root.steps), int(root.has_children)
         while depth and offset < end:
             code = data[offset]
-            if size := leaf_sizes[code]:  # most entries
+            if size := leaf_sizes[code]:
                 offset += size
                 continue
             if not enter_all and sibling_jumps[code]:
@@ -178,30 +171,24 @@ def _refuse_backward_sibling(unit: Unit) -> NoReturn:
 
 
 class _FunctionChains:
-    """Collects, during a walk over a unit, the functions that contain each of the given addresses."""
-
     def __init__(self, unit: Unit, addresses: Sequence[int]) -> None:
-        """``addresses`` are sorted."""
         self._unit, self._addresses = unit, addresses
         self._data, self._address_size = unit.file.sections.info, unit.encoding.address_size
-        self._order = ENDIAN[unit.encoding.byte_order]
+        self._byte_order = ENDIAN[unit.encoding.byte_order]
         self._functions_left = MAX_FUNCTIONS
-        # for each address, the functions found so far that contain it, outermost first
+        # The outermost function of each address comes first.
         self.chains: list[list[FunctionInstance]] = [[] for _ in addresses]
 
     def add(self, body: int, abbreviation: Abbreviation) -> bool:
-        """Add a function to the chains of the addresses that it contains; return whether there are any.
-
-        ``body`` is the offset after the abbreviation code of the function's entry.
-        """
-        # Most functions contain none of the addresses: we return here. No check against the end of the section is
-        # needed: a slice beyond the end only gives a wrong number, and the walk notices the end itself.
+        """Add a function to the chains of the addresses that it contains; return whether there are any."""
+        # Most functions contain none of the addresses. A slice beyond the section's end only gives a wrong number, and
+        # the walk notices the end itself.
         if abbreviation.pc_layout:
             low_offset, high_offset, size = abbreviation.pc_layout
-            data, order, addresses = self._data, self._order, self._addresses
-            low = int.from_bytes(data[body + low_offset : body + low_offset + self._address_size], order)
+            data, byte_order, addresses = self._data, self._byte_order, self._addresses
+            low = int.from_bytes(data[body + low_offset : body + low_offset + self._address_size], byte_order)
             first = bisect_left(addresses, low)
-            high = low + int.from_bytes(data[body + high_offset : body + high_offset + size], order)
+            high = low + int.from_bytes(data[body + high_offset : body + high_offset + size], byte_order)
             if first == len(addresses) or addresses[first] >= high:
                 return False
         unit = self._unit
@@ -233,7 +220,7 @@ def describe_function(unit: Unit, entry: Attributes) -> tuple[str, int, Entry | 
     """Return (name, line of the declaration, last entry referred to, file of the declaration) of a function.
 
     The name is the linkage name, or the plain name if there is none. What the entry lacks is taken from its abstract
-    origin and from its declaration; these are read only if something is missing.
+    origin and from its declaration.
     """
     linkage_name = plain_name = ""
     line = 0
@@ -257,7 +244,7 @@ def describe_function(unit: Unit, entry: Attributes) -> tuple[str, int, Entry | 
 
 
 def _resolve_reference(unit: Unit, form: int, value: int) -> Entry | None:
-    """Return the entry that a reference points to; None if the entry is in a missing file."""
+    """Return None if the entry is in a missing file, or the form is not supported."""
     if form in c.LOCAL_REFERENCES:
         offset = unit.start + value
         if not unit.root_offset <= offset < unit.end:

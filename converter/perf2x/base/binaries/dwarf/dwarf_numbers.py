@@ -1,14 +1,10 @@
-"""Constants of DWARF, named without the prefix DW_ (DWARF 5, section 7; GNU extensions: elfutils, dwarf.h).
-
-Sets of constants, such as CODE_TAGS, are ours.
-"""
+"""Constants of DWARF, named without the prefix DW_ (DWARF 5, section 7; GNU extensions: elfutils, dwarf.h)."""
 
 TAG_SUBPROGRAM = 0x2E
 TAG_INLINED_SUBROUTINE = 0x1D
 TAG_NAMESPACE = 0x39
 CODE_TAGS = frozenset((TAG_SUBPROGRAM, TAG_INLINED_SUBROUTINE))
-# Class, enumeration, structure, subroutine, union, interface and array types: the types that have entries inside them.
-# These entries are not searched for code.
+# Class, enumeration, structure, subroutine, union, interface and array types.
 TYPE_TAGS = frozenset((0x02, 0x04, 0x13, 0x15, 0x17, 0x38, 0x01))
 
 AT_SIBLING = 0x01
@@ -92,7 +88,6 @@ SUPPLEMENTARY_STRINGS = frozenset((FORM_STRP_SUP, FORM_GNU_STRP_ALT))
 INDEXED_STRINGS = frozenset((FORM_STRX, FORM_STRX1, FORM_STRX2, FORM_STRX3, FORM_STRX4, FORM_GNU_STR_INDEX))
 INDEXED_ADDRESSES = frozenset((FORM_ADDRX, FORM_ADDRX1, FORM_ADDRX2, FORM_ADDRX3, FORM_ADDRX4, FORM_GNU_ADDR_INDEX))
 
-# types of units (DW_UT_*)
 UT_COMPILE = 1
 UT_TYPE = 2
 UT_SKELETON = 4

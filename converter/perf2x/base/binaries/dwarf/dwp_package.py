@@ -1,12 +1,10 @@
 """DWARF packages (``.dwp``) and ``.dwo`` files: the split units that belong to the skeletons in a linked program.
 
-With ``-gsplit-dwarf``, a program's units are only skeletons, and the entries are in split units of the same id, in a
-``.dwo`` file per unit. A package joins many ``.dwo`` files: each of its sections is the concatenation of theirs, and
-its index ``.debug_cu_index`` states offset and size of each unit's *contribution* to every section. Offsets inside a
-unit count from the start of its contributions.
+A package joins many ``.dwo`` files: each of its sections is the concatenation of theirs. Its index ``.debug_cu_index``
+states offset and size of each unit's *contribution* to every section. Offsets inside a unit count from the start of its
+contributions.
 
-Source of truth: DWARF 5, section 7.3.5, and the GNU extension to DWARF 4
-(https://gcc.gnu.org/wiki/DebugFissionDWP).
+Source of truth: DWARF 5, section 7.3.5, and the GNU extension to DWARF 4 (https://gcc.gnu.org/wiki/DebugFissionDWP).
 """
 
 import struct
@@ -19,7 +17,7 @@ from perf2x.base.binaries.elf.elf_file import ElfObject, is_compressed, open_obj
 from perf2x.base.columnar.hashing import salted_key
 from perf2x.errors import ObjectError
 
-# {version of the index: {section number (DW_SECT_*): section}}, for the sections that we read.
+# {version of the index: {DW_SECT_*: section}}; other sections are not read.
 _SECTIONS_READ = {
     2: {1: "info", 3: "abbrev", 6: "str_offsets"},
     5: {1: "info", 3: "abbrev", 6: "str_offsets", 8: "rnglists"},
@@ -29,15 +27,14 @@ _SECTIONS_READ = {
 class DwarfPackage:
     """The units of a package by id, read on demand.
 
-    Units of one ``.dwo`` file are adjacent and share all contributions but the one to ``.debug_info``. So the sections
-    of the last unit are cached for the next one. A budget limits how many bytes are read outside this cache, because
-    all contributions of a hostile file may overlap.
+    Units of one ``.dwo`` file are adjacent and share all contributions but the one to ``.debug_info``, so sections are
+    cached. A budget limits other reads, because all contributions of a hostile file may overlap.
     """
 
     def __init__(self, file: ElfObject) -> None:
         """Raises ObjectError when the index cannot be read."""
         self._file, self._contributions = file, package_contributions(file)
-        self._decompressed: dict[str, bytes] = {}  # whole sections, only those that are compressed in the file
+        self._decompressed: dict[str, bytes] = {}  # whole sections that are compressed in the file
         self._budget = ReadBudget("contributions to a package", 0, times=4)
         sections = DebugSections(file, True)
         for name in _SECTIONS_READ[5].values():
@@ -45,7 +42,7 @@ class DwarfPackage:
             if section is not None and is_compressed(section):
                 self._decompressed[name] = file.data(section)
             self._budget.allow(len(self._decompressed.get(name, b"")) or (section.size if section is not None else 0))
-        # contributions of the last unit: all; and all but the one to .debug_info
+        # The second one lacks the contribution to .debug_info.
         self._last_contributions: Contributions | None = None
         self._last_shared: Contributions | None = None
         self._last_file = DebugFile(sections)
@@ -56,14 +53,13 @@ class DwarfPackage:
         return self._open(contributions).unit_of_id(dwo_id) if contributions is not None else None
 
     def _open(self, contributions: Contributions) -> DebugFile:
-        """Return a `DebugFile` whose sections are the contributions of one unit."""
         if contributions == self._last_contributions:
             return self._last_file
         shared = {name: contribution for name, contribution in contributions.items() if name != "info"}
         is_same_dwo = shared == self._last_shared
         self._budget.spend(sum(size for name, (_, size) in contributions.items() if name == "info" or not is_same_dwo))
-        # Data read for the last unit is still valid for sections that the package does not divide (.debug_str) and,
-        # if both units are of one .dwo file, for the contributions that they share.
+        # Data read for the last unit stays valid for sections that the package does not divide (.debug_str) and, if
+        # both units are of one .dwo file, for the contributions that they share.
         contents = {
             name: data
             for name, data in self._last_file.sections.contents.items()
@@ -76,10 +72,10 @@ class DwarfPackage:
 
 
 def package_contributions(file: ElfObject) -> dict[bytes, Contributions]:
-    """Read the index of a package, ``.debug_cu_index``: {salted key of a dwo id: contributions of its unit}.
+    """Read ``.debug_cu_index``: {salted key of a dwo id: contributions of its unit}.
 
-    The index has a hash table of ``slots`` slots, each with an id and the number of a row (0: the slot is empty), and
-    then two tables with a row per unit and a column per section. Ids have eight bytes, all other numbers four::
+    The index has a hash table of ``slots`` slots, each with an id and the number of a row (0: the slot is empty). Two
+    tables follow, with a row per unit and a column per section. Ids have eight bytes, all other numbers four::
 
         version, columns, units, slots
         ids (slots)
@@ -109,7 +105,7 @@ def package_contributions(file: ElfObject) -> dict[bytes, Contributions]:
     offsets_and_sizes = struct.unpack_from(f"{byte_order}{2 * columns * units}I", data, columns_offset + 4 * columns)
 
     def contributions(row: int) -> dict[str, tuple[int, int]]:
-        # where the unit's offsets and its sizes begin in ``offsets_and_sizes``; rows are numbered from 1
+        # Rows are numbered from 1.
         offsets, sizes = (row - 1) * columns, (row - 1 + units) * columns
         pairs = zip(
             offsets_and_sizes[offsets : offsets + columns], offsets_and_sizes[sizes : sizes + columns], strict=True
@@ -122,12 +118,12 @@ def package_contributions(file: ElfObject) -> dict[bytes, Contributions]:
 class DwoFiles:
     """Finds split units in ``.dwo`` files.
 
-    The last file is cached, because skeletons that refer to the same file follow each other. A program may have
-    thousands of these files, and each should be read once; a budget limits how often files are read again.
+    The last file is cached, because skeletons that refer to the same file follow each other. A budget limits how often
+    files are read again.
     """
 
     def __init__(self) -> None:
-        self._sizes: dict[Path, int] = {}  # bytes by path, for all files that were opened; −1 if not an object file
+        self._sizes: dict[Path, int] = {}  # in bytes; −1 if not an object file
         self._budget = ReadBudget("split files", 0, times=4)
         self._last_path: Path | None = None
         self._last_file: DebugFile | None = None

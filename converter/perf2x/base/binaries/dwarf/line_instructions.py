@@ -1,12 +1,11 @@
 """Runs line programs without a Python loop over their instructions.
 
 A line program is code for a machine whose registers are address, file, line and discriminator; some instructions copy
-them into a row of the line table. We decode all instructions of a piece of a program into arrays, one element per
-instruction, and compute each register after every instruction: addresses and lines are running sums of what the
-instructions add, files and discriminators are the values set last. DW_LNE_end_sequence resets the registers, so a
-piece consists of whole sequences.
+them into a row of the line table. Addresses and lines are running sums of what the instructions add; files and
+discriminators are the values set last. DW_LNE_end_sequence resets the registers, so programs are run in pieces of whole
+sequences.
 
-Source of truth: DWARF 5, section 6.2.5. op_index, which only VLIW machines use, is ignored; Linux runs on none of them.
+Source of truth: DWARF 5, section 6.2.5. op_index, which only VLIW machines use, is ignored.
 """
 
 from collections.abc import Sequence
@@ -40,16 +39,16 @@ from perf2x.base.columnar import (
 from perf2x.base.columnar.byte_streams import decode_leb128, instruction_starts, leb128_ends, sign_extended
 from perf2x.errors import ObjectError
 
-# Bytes of a program to decode together; more if a sequence is longer.
+# A longer sequence is decoded as a whole.
 PIECE_SIZE = 1 << 20
-# Maximum number of operands of an opcode that DWARF does not define; a header could state 255.
+# A header could state 255 operands.
 _MAX_OPERANDS = 4
-# standard opcodes: DW_LNS_copy, advance_pc, advance_line, set_file, set_column; const_add_pc, fixed_advance_pc, set_isa
+# DW_LNS_*: copy, advance_pc, advance_line, set_file, set_column; const_add_pc, fixed_advance_pc, set_isa
 _COPY, _ADVANCE_PC, _ADVANCE_LINE, _SET_FILE, _SET_COLUMN = 1, 2, 3, 4, 5
 _CONST_ADD_PC, _FIXED_ADVANCE_PC, _SET_ISA = 8, 9, 12
-# extended opcodes: DW_LNE_end_sequence, set_address, set_discriminator
+# DW_LNE_*: end_sequence, set_address, set_discriminator
 _END_SEQUENCE, _SET_ADDRESS, _SET_DISCRIMINATOR = 1, 2, 4
-# Zeros after a piece, so that operands of an instruction that the piece cuts off can be read like any others.
+# Zeros after a piece let operands that the piece cuts off be read like any others.
 _PADDING = np.zeros(9, np.uint8)
 
 
@@ -84,7 +83,7 @@ class LineRows(Frozen):
 
 
 def run_line_program(machine: Machine, program: bytes) -> LineRows:
-    """Run a line program, and leave out unterminated sequences and sequences of discarded code.
+    """Run a line program; leave out unterminated sequences and sequences of discarded code.
 
     Raises ObjectError for an address of more than eight bytes, and for opcodes with absurdly many operands.
     """
@@ -103,7 +102,6 @@ def run_line_programs(machine: Machine, programs: Sequence[bytes]) -> list[LineR
 
 
 def _run(machine: Machine, program: bytes) -> tuple[LineRows, I64]:
-    """Return the rows of a program, and the offset after the instruction that produced each row, shape (rows,)."""
     opcodes, code = _opcodes(machine), np.frombuffer(program, np.uint8)
     pieces, instruction_ends = [no_rows(LineRows)], [zeros(0)]
     start, size = 0, PIECE_SIZE
@@ -123,19 +121,19 @@ def _run(machine: Machine, program: bytes) -> tuple[LineRows, I64]:
 
 
 class _Opcodes:
-    """The effects of the 256 opcodes on one machine, in arrays of shape (256,).
+    """The effects of the 256 opcodes, in arrays of shape (256,).
 
-    A program with opcode_base 10 lacks the standard opcodes 10 to 12; these numbers are then special opcodes.
+    With opcode_base 10, the numbers 10 to 12 are special opcodes.
     """
 
     def __init__(self, machine: Machine) -> None:
         base, line_range = max(machine.opcode_base, 1), machine.line_range or 1
-        adjusted = arange(256) - base  # the standard's "adjusted opcode"
+        adjusted = arange(256) - base
         self.is_special = adjusted >= 0
-        # uint8: how many LEB128 operands follow the opcode
+        # LEB128 operands
         self.operand_counts = np.zeros(256, np.uint8)
         self.operand_counts[[_ADVANCE_PC, _ADVANCE_LINE, _SET_FILE, _SET_COLUMN, _SET_ISA]] = 1
-        # counts of the opcodes from 13 on, which DWARF does not define
+        # DWARF does not define the opcodes from 13 on.
         undefined_counts = np.frombuffer(machine.operand_counts[_SET_ISA:], np.uint8)
         if undefined_counts.max(initial=0) > _MAX_OPERANDS:
             raise ObjectError(f"debug info: a line table gives an opcode {undefined_counts.max()} operands")
@@ -145,7 +143,7 @@ class _Opcodes:
         advance[~self.is_special] = 0
         if base > _CONST_ADD_PC:
             advance[_CONST_ADD_PC] = (255 - base) // line_range * machine.min_length
-        # uint64 and int64: what the opcode itself adds to address and line; its operands may add more
+        # The opcode itself adds this; its operands may add more.
         self.address_advance = as_uint64(advance)
         self.line_advance = np.where(self.is_special, machine.line_base + adjusted % line_range, 0)
 
@@ -154,36 +152,31 @@ class _Opcodes:
         return flatnonzero((opcodes == standard_opcode) & ~self.is_special[standard_opcode])
 
 
-# Cached, because most programs of a file have the same opcodes.
 _opcodes = lru_cache(maxsize=8)(_Opcodes)
 
 
 class _LineInstructions(Frozen):
-    """The ``n`` instructions of some whole sequences; offsets count from the start of ``code``."""
+    """The ``n`` instructions of some whole sequences."""
 
-    # The bytes of the piece that has the sequences, followed by zeros (_PADDING).
+    # Zeros (_PADDING) follow the piece.
     code: U8
     # For each byte of ``code``, the offset after the LEB128 number that begins there.
     number_end: I32
     # (n,)
     opcode: U8
-    # (n,) 0 for instructions that are not extended.
+    # (n,) 0 for instructions that are not extended
     extended_opcode: U8
-    # (n,) offset of the first operand.
+    # (n,) offset of the first operand in ``code``
     operand_start: I64
-    # (n,) offset after the instruction.
+    # (n,) offset after the instruction in ``code``
     end: I64
 
     def leb_operands(self, indexes: I64) -> U64:
-        """Return the first operand, a LEB128 number, of the instructions with these indexes."""
         start = self.operand_start[indexes]
         return decode_leb128(self.code, start, as_int64(self.number_end[start]))
 
     def fixed_operands(self, indexes: I64, byte_order: str) -> U64:
-        """Return the operand of the instructions with these indexes: an integer that ends where the instruction does.
-
-        Raises ObjectError for integers of more than 8 bytes.
-        """
+        """Return the integers at the ends of these instructions. Raises ObjectError for more than 8 bytes."""
         start, size = self.operand_start[indexes], self.end[indexes] - self.operand_start[indexes]
         longest = int(size.max(initial=0))
         if longest > 8:
@@ -196,7 +189,6 @@ class _LineInstructions(Frozen):
 
 
 def _instructions(opcodes: _Opcodes, piece: U8) -> _LineInstructions:
-    """Find the instructions of a piece, up to the last one that ends a sequence."""
     count = len(piece)
     code = np.append(piece, _PADDING)
     # a number that the piece cuts off ends beyond it
@@ -224,15 +216,14 @@ def _instructions(opcodes: _Opcodes, piece: U8) -> _LineInstructions:
 
 
 def _instruction_ends(opcodes: _Opcodes, code: U8, number_end: I32, count: int) -> I32:
-    """Return for each byte the offset after the instruction that would begin there.
+    """Return for each byte the offset after the instruction that would begin there, shape (``count``,).
 
-    The offset is larger than ``count`` if the piece cuts the instruction off. Shapes: ``code`` and ``number_end``
-    (``count`` + padding,); returns (``count``,).
+    The offset is larger than ``count`` if the piece cuts the instruction off.
     """
     piece = code[:count]
-    end = np.arange(1, count + 1, dtype=np.int32)  # after the opcode
+    end = np.arange(1, count + 1, dtype=np.int32)
     end[opcodes.indexes_of(piece, _FIXED_ADVANCE_PC)] += 2
-    # skip LEB128 operands: the first of all instructions, then the second of those with two or more, and so on
+    # Skip the first LEB128 operand of all instructions, then the second of those with two or more, and so on.
     operand_count = opcodes.operand_counts[piece]
     for ordinal in range(1, int(operand_count.max(initial=0)) + 1):
         end = np.where(operand_count >= ordinal, number_end[np.minimum(end, count)], end)
@@ -244,15 +235,12 @@ def _instruction_ends(opcodes: _Opcodes, code: U8, number_end: I32, count: int) 
 
 
 def _rows(machine: Machine, opcodes: _Opcodes, instructions: _LineInstructions) -> tuple[LineRows, I64]:
-    """Return the rows that the instructions produce, including those of discarded code.
-
-    The second result, of shape (rows,), is the offset after the instruction that produced each row.
-    """
+    """Return the rows, and the offset after the instruction that produced each row, shape (rows,)."""
     opcode, sequence_ends = instructions.opcode, flatnonzero(instructions.extended_opcode == _END_SEQUENCE)
     is_row = opcodes.is_special[opcode]
     is_row[opcodes.indexes_of(opcode, _COPY)] = True
     is_row[sequence_ends] = True
-    row_makers = flatnonzero(is_row)  # the instructions that produce rows
+    row_makers = flatnonzero(is_row)
     set_file = opcodes.indexes_of(opcode, _SET_FILE)
     first_file = np.ones(len(sequence_ends), np.uint64)  # each sequence begins with file 1
     file_setters = [(set_file, instructions.leb_operands(set_file)), (sequence_ends, first_file)]
@@ -296,10 +284,7 @@ def _addresses(machine: Machine, opcodes: _Opcodes, instructions: _LineInstructi
 
 
 def _lines(opcodes: _Opcodes, instructions: _LineInstructions, sequence_ends: I64) -> I64:
-    """Return the line of the row that each instruction would produce, shape (n,).
-
-    Like an address, it is the sum of all advances so far, plus a correction. Each sequence begins with line 1.
-    """
+    """Return the line of the row that each instruction would produce, shape (n,), as `_addresses` does."""
     advance = opcodes.line_advance[instructions.opcode]
     advance_line = opcodes.indexes_of(instructions.opcode, _ADVANCE_LINE)
     start = instructions.operand_start[advance_line]
@@ -318,15 +303,15 @@ def _last_set(count: int, setters: list[tuple[I64, AnyArray]], default: int) -> 
     """
     index, value = (np.concatenate(column) for column in zip(*setters, strict=True))
     order = argsort(index)
-    lengths = np.diff(index[order] + 1, prepend=0, append=count)  # how many instructions each value applies to
+    lengths = np.diff(index[order] + 1, prepend=0, append=count)
     return repeat(np.append(np.array([default], value.dtype), value[order]), lengths)
 
 
 def _select_linked(machine: Machine, rows: LineRows) -> slice | Bools:
     """Return a slice or mask of the rows of sequences that are part of the linked program.
 
-    The linker does not remove the sequences of code that it discards. It moves them to address 0 or 1 or, if it is lld,
-    to one of the two highest addresses.
+    The linker moves the sequences of discarded code to address 0 or 1; lld moves them to one of the two highest
+    addresses.
     """
     last = flatnonzero(rows.is_end)
     first = np.append(0, last[:-1] + 1)

@@ -1,9 +1,7 @@
 """Finds the sequences of a line program that cover given addresses, without running the program.
 
-A line table has a sequence for each section of code (with ``-ffunction-sections`` for each function), often thousands,
-and a profile has addresses in few of them. So a regular expression splits the program into sequences, and extracts the
-address that each sequence sets; that takes a fifth of the time of running the program. A program that the expression
-does not match is run as a whole. Source of truth: DWARF 5, section 6.2.5.
+A line table often has thousands of sequences, and a profile has addresses in few of them. A regular expression splits
+the program in a fifth of the time of running it. Source of truth: DWARF 5, section 6.2.5.
 """
 
 import re
@@ -15,19 +13,17 @@ import numpy as np
 from perf2x.base.binaries.dwarf.line_instructions import Machine
 from perf2x.base.columnar import U64, as_uint64, searchsorted
 
-# How many operands each standard opcode has, from opcode 1 on.
+# From opcode 1 on.
 _OPERAND_COUNTS = bytes([0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1])
-# The pattern matches extended instructions that state a size below this; compilers state at most nine.
+# Compilers state at most nine.
 _MAX_EXTENDED_SIZE = 24
 
 
 def sequences_at(machine: Machine, program: bytes, address: U64) -> bytes:
     """Return the bytes of the sequences that may contain the addresses, in program order.
 
-    An address may be in the sequence that starts at it, or last before it; several sequences may start there. Returns
-    b"" if all sequences start above all addresses, and if the sequences cannot be found: opcodes are not the usual
-    ones, an extended instruction is too long, or a sequence does not set its address exactly once, before its first
-    row.
+    Returns b"" if all sequences start above all addresses, if opcodes are unusual, or if a sequence does not set its
+    address exactly once, before its first row.
     """
     base, size = machine.opcode_base, machine.address_size  # opcode_base is 10 in DWARF 2, 13 later
     is_standard = base in (10, 13) and size in (4, 8) and machine.operand_counts == _OPERAND_COUNTS[: base - 1]
@@ -47,16 +43,16 @@ def sequences_at(machine: Machine, program: bytes, address: U64) -> bytes:
 
 @lru_cache(maxsize=4)
 def _sequence_pattern(base: int, address_size: int) -> re.Pattern[bytes]:
-    """Compile a pattern for a sequence that sets its address once, before its first row; group 1 is that address.
+    """Match a sequence that sets its address once, before its first row; group 1 is that address.
 
-    ``base`` is the first special opcode. All quantifiers are possessive (``*+``), so that matching takes linear time.
+    ``base`` is the first special opcode. Possessive quantifiers (``*+``) make matching take linear time.
     """
     leb = rb"[\x80-\xff]*+[\x00-\x7f]"
-    # Opcodes, as parts of a character class, that change neither rows nor the address: first those without an operand
-    # (negate_stmt 6, set_basic_block 7, set_prologue_end 10, set_epilogue_begin 11), then those with a LEB128 operand
-    # (advance_line 3, set_file 4, set_column 5, set_isa 12).
+    # These opcodes change neither rows nor the address. Without an operand: negate_stmt 6, set_basic_block 7,
+    # set_prologue_end 10, set_epilogue_begin 11. With a LEB128 operand: advance_line 3, set_file 4, set_column 5,
+    # set_isa 12.
     plain, with_leb = (rb"\x06\x07", rb"\x03\x04\x05") if base == 10 else (rb"\x06\x07\x0a\x0b", rb"\x03\x04\x05\x0c")
-    # size and body of extended instructions other than end_sequence (1) and set_address (2)
+    # all but end_sequence (1) and set_address (2)
     extended = b"|".join(rb"\x%02x[^\x01\x02].{%d}" % (size, size - 1) for size in range(1, _MAX_EXTENDED_SIZE))
     before_address = rb"(?:[%b]++|[%b]%b)*+" % (plain, with_leb, leb)
     address = rb"\x00\x%02x\x02(.{%d})" % (address_size + 1, address_size)

@@ -1,10 +1,9 @@
 """Line tables: the source file and line of each instruction.
 
 A line table in ``.debug_line`` is a header, with the names of directories and files, and a *line program*, whose
-instructions produce rows (address, file, line, discriminator). A program consists of *sequences*, one for each
-contiguous piece of code; the last row of a sequence only states where its code ends. For a few addresses we run only
-the sequences that contain them (`partial_tables`). Source of truth: DWARF 5, section 6.2; versions 2 to 4 differ only
-in the header.
+instructions produce rows. A program consists of *sequences*, one for each contiguous piece of code. The last row of a
+sequence only states where its code ends. Source of truth: DWARF 5, section 6.2; versions 2 to 4 differ only in the
+header.
 """
 
 import posixpath
@@ -24,13 +23,13 @@ from perf2x.base.binaries.elf.elf_headers import string_at
 from perf2x.base.columnar import I64, U64, Frozen, flatnonzero, lexsort, no_rows, searchsorted, take_rows_of, zeros
 from perf2x.errors import ObjectError
 
-# Bytes of the largest line table to read; each byte of the line program may produce a row.
+# Each byte of the line program may produce a row.
 _MAX_TABLE_SIZE = 1 << 25
-# Bytes of the largest program to run together with others; running them together saves numpy's fixed cost of a call.
+# Running smaller programs together saves numpy's fixed cost of a call.
 _MAX_JOINED_SIZE = 1 << 14
 # DW_LNCT_path, DW_LNCT_directory_index, DW_LNCT_MD5
 _CONTENT_PATH, _CONTENT_DIRECTORY, _CONTENT_MD5 = 1, 2, 5
-# the columns of file tables that compilers write (path and directory, perhaps an MD5), with the struct codes of a row
+# The columns that compilers write, path and directory and perhaps an MD5, with the struct codes of a row.
 _USUAL_COLUMNS = (_CONTENT_PATH, c.FORM_LINE_STRP), (_CONTENT_DIRECTORY, c.FORM_UDATA)
 _USUAL_ROWS = {_USUAL_COLUMNS: "IB", (*_USUAL_COLUMNS, (_CONTENT_MD5, c.FORM_DATA16)): "IB16x"}
 
@@ -44,9 +43,9 @@ class FileNames(Frozen):
     comp_dir: str
     """The directory that the compiler ran in."""
     directories: Sequence[str]
-    """By number, as stated in the table; directory 0 is ``comp_dir``, whatever is stated for it."""
+    """By number; directory 0 is ``comp_dir``, whatever the table states."""
     files: Mapping[int, tuple[int, int, int]]
-    """{file number: (form of the name, value of the form, number of the directory)}"""
+    """By number: (form of the name, value of the form, number of the directory)."""
     string: Callable[[int, int], str] = lambda form, value: ""
     """Reads a name, given its form and the value of the form."""
 
@@ -88,7 +87,6 @@ class LineTable(Frozen):
         return bool((self._rows_at(address) >= 0).all())
 
     def _rows_at(self, address: U64) -> I64:
-        """Return the index of the row that applies to each address; −1 where none does, as between two sequences."""
         row = searchsorted(self.rows.address, address, "right") - 1
         row[row >= 0] = np.where(self.rows.is_end[row[row >= 0]], -1, row[row >= 0])
         return row
@@ -101,18 +99,15 @@ _NO_LINES = LineTable(NO_FILES, no_rows(LineRows))
 class LineTables:
     """Reads the line tables of one file's units.
 
-    The last whole table is cached, because the next unit may refer to the same one. If the file names differ for that
-    unit, because its compilation directory or string offsets do, it still shares the rows.
+    The last whole table is cached, because the next unit may refer to the same one.
     """
 
     def __init__(self, file: DebugFile) -> None:
         self._file, self._data = file, file.sections.line
         self._budget = ReadBudget("line tables", len(self._data), times=16)
         self._last_table = _NO_LINES
-        # what the rows, and the file names, of the last table depend on
         self._rows_key: object = None
         self._names_key: object = None
-        # offset of the table that `partial_tables` read last
         self._last_partial_offset = -1
 
     def files(self, unit: Unit) -> FileNames:
@@ -129,13 +124,12 @@ class LineTables:
             raise ObjectError(f"{unit.file.name}: a line table is cut off") from None
 
     def partial_tables(self, lookups: Sequence[tuple[Unit, U64]]) -> Iterator[LineTable | None]:
-        """For each unit and some addresses in it, yield a table that has rows for at least these addresses.
+        """For each unit and some addresses in it, yield a table with rows for at least these addresses.
 
-        Yields None if no such table can be made; `whole_table` must then be called.
+        Yields None if `whole_table` must be called instead.
         """
         parts = [self._header_and_sequences(unit, address) for unit, address in lookups]
-        # small programs for the same machine are joined and run together; the dictionaries have a program, or its rows,
-        # by index in ``lookups``
+        # Small programs for the same machine run together; both dictionaries have indexes in ``lookups``.
         programs_of_machine: dict[Machine, dict[int, bytes]] = {}
         for index, part in enumerate(parts):
             if part is not None and len(part[1]) <= _MAX_JOINED_SIZE:
@@ -155,8 +149,7 @@ class LineTables:
     def _header_and_sequences(self, unit: Unit, address: U64) -> "tuple[_LineTableHeader, bytes] | None":
         """Return the header of a unit's table, and the bytes of the sequences that may contain the addresses.
 
-        Returns None if the table cannot be read, or if the previous unit has the same table: it is then better read as
-        a whole.
+        Returns None if the table cannot be read, or if the previous unit has it, too: then `whole_table` is faster.
         """
         try:
             offset = unit.root[c.AT_STMT_LIST][1]
@@ -198,10 +191,7 @@ class LineTables:
 
 
 class _LineTableHeader:
-    """The header of a line table (DWARF 5, section 6.2.4), and where the line program is."""
-
     def __init__(self, unit: Unit, data: bytes, offset: int, budget: ReadBudget) -> None:
-        """Read the header at ``offset`` of the section ``data``."""
         byte_order = unit.encoding.byte_order
         length, offset, offset_size = initial_length(byte_order, data, offset)
         self.program_end = min(offset + length, len(data))
@@ -229,10 +219,9 @@ class _LineTableHeader:
         self.files = self._file_names_v5(offset) if version == 5 else self._file_names_before_v5(offset)
 
     def _file_names_before_v5(self, offset: int) -> FileNames:
-        """Read the names in versions 2 to 4: a list of directories and a list of files.
+        """Read a list of directories and a list of files (name, directory, time, size), both numbered from 1.
 
-        Directories are strings; files are (name, directory, time, size). Both are numbered from 1. A zero byte ends
-        each list.
+        A zero byte ends each list.
         """
         directories = [""]
         while self._data[offset]:
@@ -251,15 +240,13 @@ class _LineTableHeader:
         return FileNames(self._unit.comp_dir, directories, files, self._string)
 
     def _string(self, form: int, value: int) -> str:
-        """Read a string: DW_FORM_string from the header itself, other forms from other sections.
-
-        Other forms are read as if they were the only attribute (number 0) of an entry of the unit.
+        """Read a string of the header (DW_FORM_string), or of another section, as attribute 0 of an entry of the
+        unit.
         """
         is_inline = form == c.FORM_STRING
         return string_at(self._data, value) if is_inline else self._unit.string({0: (form, value)}, 0)
 
     def _file_names_v5(self, offset: int) -> FileNames:
-        """Read the names of version 5: directories and files as tables that state their columns, numbered from 0."""
         rows, offset = self._read_table(offset)
         directories = [self._string(form, value) for form, value, _ in rows]
         comp_dir = self._unit.comp_dir
@@ -270,10 +257,10 @@ class _LineTableHeader:
         return FileNames(comp_dir, directories or ("",), dict(enumerate(rows)), self._string)
 
     def _read_table(self, offset: int) -> tuple[list[tuple[int, int, int]], int]:
-        """Read a table of directories or files that states its columns: (rows, offset after the table).
+        """Return (rows, offset after the table); rows are (form of the path, value of the form, number of the
+        directory).
 
-        Rows are (form of the path, value of the form, number of the directory). The table consists of: number of
-        columns; content type (DW_LNCT_*) and form of each column; number of rows; rows.
+        A table is: number of columns; content type (DW_LNCT_*) and form of each column; number of rows; rows.
         """
         column_count, offset = self._data[offset], offset + 1
         columns = []
@@ -306,24 +293,22 @@ class _LineTableHeader:
     def _usual_rows(
         self, columns: list[tuple[int, int]], offset: int, row_count: int
     ) -> tuple[list[tuple[int, int, int]], int]:
-        """Read rows in the layout that compilers usually write: (rows as in `_read_table`, offset after them).
+        """Read rows of a path in ``.debug_line_str``, a directory number below 128, and perhaps an MD5.
 
-        The layout is the offset of a path in ``.debug_line_str``, a directory number below 128, which is one byte as
-        LEB128, and perhaps an MD5. For any other layout, or if rows are cut off, there are no rows.
+        For any other layout, or if rows are cut off, there are no rows.
         """
         layout = _USUAL_ROWS.get(tuple(columns), "") if self.encoding.offset_size == 4 else ""
         row = struct.Struct(self.encoding.byte_order + layout)
         end = offset + row.size * row_count
         data = self._data[offset:end]
-        # byte 4 of each row is the directory number
         if not layout or len(data) < end - offset or max(data[4 :: row.size], default=0) >= 0x80:
             return [], offset
         return [(c.FORM_LINE_STRP, path, directory) for path, directory in row.iter_unpack(data)], end
 
 
 def _sorted_rows(rows: LineRows) -> LineRows:
-    """Sort rows by address. Rows at the same address keep their order, so that the last of them applies.
+    """Sort rows by address; of rows at the same address, the last applies.
 
-    Exception: the row that ends a sequence comes first, because other rows at its address belong to the code after it.
+    The row that ends a sequence comes first, because other rows at its address belong to the code after it.
     """
     return take_rows_of(rows, lexsort((~rows.is_end, rows.address)))

@@ -1,8 +1,7 @@
-"""Functions, inlined functions, lines and discriminators at addresses, as compilers expect them in profiles.
+"""Functions, inlined functions, lines and discriminators at addresses, for profile-guided optimization (PGO).
 
-Profiles for compilers (profile-guided optimization, PGO) count lines from the line of the function's declaration, so
-that a profile stays valid when code above the function changes. A discriminator distinguishes pieces of code on the
-same line (DWARF 5, 6.2.2).
+Such profiles count lines from the function's declaration, and stay valid when code above the function changes. A
+discriminator distinguishes pieces of code on the same line (DWARF 5, 6.2.2).
 """
 
 import posixpath
@@ -25,7 +24,7 @@ from perf2x.base.binaries.dwarf.range_lists import Ranges
 from perf2x.base.columnar import I64, U64, Frozen, as_uint64, searchsorted, unique
 from perf2x.errors import ObjectError
 
-# Profiles have the low 16 bits of a line's distance from the declaration (LLVM: FunctionSamples::getOffset).
+# LLVM: FunctionSamples::getOffset
 _LINE_MASK = 0xFFFF
 
 
@@ -35,18 +34,15 @@ class CodeFrame(Frozen):
     name: str
     """The linkage name; the plain name if there is none."""
     line: int
-    """The line that runs: of the address or, in a caller of an inlined function, of the call.
-
-    It counts from the line of the function's declaration, modulo 2¹⁶.
-    """
+    """The line of the address or, in a caller of an inlined function, of the call; from the declaration, modulo 2¹⁶."""
     discriminator: int
-    """The discriminator of the code on that line, as debug info states it."""
+    """Of the code on that line."""
     file: str
     """Last part of the path of the file that declares the function, "" if unknown."""
 
 
 class PgoLines:
-    """Looks up addresses of one object; units that cannot be read are reported through ``lookup`` and left out."""
+    """Looks up addresses of one object; ``lookup`` reports units that cannot be read."""
 
     def __init__(self, lookup: AddressLookup) -> None:
         self._lookup, self._tables = lookup, lookup.line_tables()
@@ -64,11 +60,7 @@ class PgoLines:
         return [Subprogram(name, sorted(set(pairs))) for name, pairs in ranges.items()]
 
     def pieces(self, code: Ranges) -> U64:
-        """Divide code into pieces whose addresses all have the same frames; return the sorted starts of the pieces.
-
-        Pieces start where ranges of ``code`` start, at rows of the line table, and where inlined functions begin or
-        end. Shape: (pieces,).
-        """
+        """Divide code into pieces whose addresses have the same frames; return their sorted starts, shape (pieces,)."""
         starts = [as_uint64([low for low, _ in code])]
         low, high = (as_uint64([pair[side] for pair in sorted(code)]) for side in (0, 1))
         for table, entry_unit, rows in self._units_at(low):
@@ -92,7 +84,6 @@ class PgoLines:
         return result
 
     def _file(self, decl_file: FileOfUnit | None) -> str:
-        """Return the last part of a file's path; "" if the file is unknown, or the unit's file names cannot be read."""
         if decl_file is None:
             return ""
         unit, file_number = decl_file
@@ -108,7 +99,7 @@ class PgoLines:
     def _units_at(self, address: U64) -> Iterator[tuple[LineTable, Unit | None, I64]]:
         """Yield (line table, unit with the entries, indexes in ``address``) for each unit that contains an address.
 
-        ``address`` is sorted. The unit with the entries is None if it is in a split file that is missing.
+        ``address`` is sorted. The unit with the entries is None if its split file is missing.
         """
         tables = self._lookup.line_tables()
         for unit, rows in self._lookup.by_unit(address):
@@ -122,8 +113,8 @@ class PgoLines:
     def _frames(self, chain: list[FunctionInstance], line: int, discriminator: int) -> tuple[CodeFrame, ...]:
         """Return the frames of one address, outermost first.
 
-        ``line`` and ``discriminator`` come from the line table, and belong to the innermost function. The entry of an
-        inlined function states those of the call, which belong to its caller.
+        ``line`` and ``discriminator`` belong to the innermost function. The entry of an inlined function states its
+        caller's.
         """
         innermost_first = []
         for function in reversed(chain):

@@ -11,14 +11,14 @@ from perf2x.base.binaries.dwarf.read_budget import ReadBudget
 from perf2x.base.frozen_struct import Frozen
 from perf2x.errors import ObjectError
 
-# (first address, one past the last) of each address range of some code
+# (first address, one past the last)
 Ranges = list[tuple[int, int]]
-# Maximum number of entries of a list to read; further ones are ignored.
+# The rest of a longer list is ignored.
 _MAX_LIST_ENTRIES = 1 << 16
-# DW_RLE_end_of_list, base_addressx, startx_length, offset_pair, base_address, start_length. The operands of the other
-# two, startx_endx (2) and start_end (6), are the range itself.
+# DW_RLE_end_of_list, base_addressx, startx_length, offset_pair, base_address, start_length. The operands of startx_endx
+# (2) and start_end (6) are the range itself.
 _END, _BASE_INDEX, _START_LENGTH_INDEX, _OFFSETS, _BASE, _START_LENGTH = 0, 1, 3, 4, 5, 7
-# Operands by DW_RLE_*: ``x`` is the index of an address, ``a`` an address, ``n`` a number; ``x`` and ``n`` are LEB128.
+# ``x`` is the index of an address (LEB128), ``a`` an address, ``n`` a number (LEB128).
 _OPERANDS = {1: "x", 2: "xx", 3: "xn", 4: "nn", 5: "a", 6: "aa", 7: "an"}
 
 
@@ -37,8 +37,8 @@ class RangeLists(Frozen):
     def debug_ranges(self, data: bytes, list_offset: int) -> Iterator[tuple[int, int]]:
         """Yield the ranges of the list at ``list_offset`` in ``.debug_ranges``.
 
-        The list consists of pairs of words. A pair is two offsets from the base address, or (highest address, new base
-        address), or (0, 0) at the end of the list.
+        A pair of words is two offsets from the base address, or (highest address, new base address), or (0, 0) at the
+        end.
         """
         size, base = self.encoding.address_size, self.base_address
         highest = (1 << 8 * size) - 1
@@ -76,10 +76,7 @@ class RangeLists(Frozen):
                     yield start, end
 
     def _operands(self, kind: int, data: bytes, offset: int) -> tuple[list[int], int]:
-        """Read the operands of an entry, at ``offset``, and look up indexed addresses.
-
-        Returns (operands, offset of the next entry).
-        """
+        """Return (operands, with indexed addresses looked up; offset of the next entry)."""
         operands = []
         size = self.encoding.address_size
         for letter in _OPERANDS.get(kind, ""):

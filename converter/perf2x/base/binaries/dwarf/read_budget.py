@@ -1,13 +1,12 @@
 """A limit on how often the bytes of a section are read.
 
-Units state the offsets of their tables. In a hostile file, thousands of units can refer to slightly different offsets
-in one large table, so that the time to read the file would grow with the square of its size. In a valid file, bytes
-are read a few times at most.
+In a hostile file, thousands of units can refer to slightly different offsets in one large table. The time to read the
+file would then grow with the square of its size. In a valid file, bytes are read a few times at most.
 """
 
 from perf2x.errors import ObjectError
 
-# Bytes that may be read in addition to the multiple of the section's size: small sections are harmless.
+# Small sections are harmless.
 _SLACK = 1 << 16
 
 
@@ -15,10 +14,7 @@ class ReadBudget:
     """The number of bytes of a section that may still be read; bytes count each time that they are read."""
 
     def __init__(self, content: str, size: int, times: int) -> None:
-        """Allow a section of ``size`` bytes to be read ``times`` times.
-
-        ``content``: what the section contains, for the error message.
-        """
+        """Allow a section of ``size`` bytes to be read ``times`` times; ``content`` names it in the error message."""
         self._content, self._times, self._left = content, times, times * size + _SLACK
 
     def allow(self, size: int) -> None:

@@ -13,29 +13,22 @@ class DebugFunction(Frozen):
     """A function as debug info describes it."""
 
     symbol: str
-    """The linkage name if debug info has one, else the plain name with its namespaces and classes.
-
-    "" if debug info has no name.
-    """
+    """The linkage name if debug info has one, else the plain name with its namespaces and classes; "" if it has none"""
     path: str
     """Source file of the frame's line; "" if unknown."""
     start_line: int = 0
     """Line of the declaration; 0 if unknown."""
     outer_function: str = ""
-    """For a lambda, or a member of a local class: the symbol of the function in which it is defined.
-
-    "" for other functions, and if unknown.
-    """
+    """The symbol of the function in which a lambda, or a member of a local class, is defined; "" if unknown."""
 
 
-# A function, and a line in it, 0 if unknown.
+# The line is 0 if unknown.
 FunctionLine = tuple[DebugFunction, int]
 
 
 def is_nameless_call_operator(name: str) -> bool:
-    """Return whether ``name``, a `DebugFunction.symbol`, is the plain name of a call operator, such as a lambda's.
-
-    A call operator with a linkage name has that as its symbol, and so is not meant.
+    """Return whether ``name``, a `DebugFunction.symbol`, is a call operator without a linkage name, such as a
+    lambda's.
     """
     return name == _CALL_OPERATOR or name.startswith(f"{_CALL_OPERATOR}<")
 
@@ -43,8 +36,7 @@ def is_nameless_call_operator(name: str) -> bool:
 class SourceLocations(Frozen):
     """The frames of ``n`` addresses, as a table with a row for each frame.
 
-    The rows of address i are ``offsets[i]`` up to, excluding, ``offsets[i + 1]``, innermost frame first. An address
-    that debug info does not cover has no rows.
+    The rows of address i are ``offsets[i]`` up to, excluding, ``offsets[i + 1]``, innermost frame first.
     """
 
     offsets: I64
@@ -58,7 +50,7 @@ class SourceLocations(Frozen):
     @property
     def has_line(self) -> Bools:
         """(n,) True if any row of the address has a line."""
-        lines_before = offsets_of(self.line > 0)  # (rows + 1,) number of rows with a line before each row
+        lines_before = offsets_of(self.line > 0)  # (rows + 1,)
         return lines_before[self.offsets[1:]] > lines_before[self.offsets[:-1]]
 
     def take(self, indexes: I64) -> "SourceLocations":
