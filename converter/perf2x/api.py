@@ -325,7 +325,7 @@ def _emitter(
 
 
 def _load_options(symbols: SymbolOptions | None, options: ReadOptions | TableOptions) -> LoadOptions:
-    """Raise OptionError for an unknown column in ``keep``."""
+    """Return the options for a load. Raises OptionError for an unknown column in ``keep``."""
     all_options = load_options(symbols=symbols, **options)
     if unknown := ", ".join(sorted(all_options.keep - _KEEP_CHOICES)):
         raise OptionError(f"keep={unknown}: it may have {', '.join(sorted(_KEEP_CHOICES))}")

@@ -16,8 +16,8 @@ Result = TypeVar("Result")
 def start_tasks(tasks: Mapping[str, Callable[[], Result]]) -> dict[str, Callable[[], Result]]:
     """Run tasks one after another in a background thread; return, for each, a function that waits for its result.
 
-    The function raises what the task raised. If address space is limited (ulimit -v), a thread's stack would take some
-    of it. Then each task runs when its function is called.
+    The function raises what the task raised. If address space is limited (ulimit -v), no thread is started, because its
+    stack would take some of it. Each task then runs when its function is called.
     """
     if address_space_left() is not None:
         return dict(tasks)

@@ -6,7 +6,7 @@ Sources of truth: include/uapi/linux/perf_event.h for the bits, tools/perf/util/
 from collections.abc import Iterator, Sequence
 
 _HIT, _MISS = 1 << 1, 1 << 2  # bits of mem_lvl and of mem_dtlb
-# What perf prints for each bit of a field, from bit 0 up.
+# What perf prints for each bit of a field, from bit 0 up; in _HOPS, for each value of mem_hops.
 _OPS = ("N/A", "LOAD", "STORE", "PFETCH", "EXEC")
 _LEVELS = (
     "N/A", "HIT", "MISS", "L1", "LFB/MAB", "L2", "L3", "Local RAM", "Remote RAM (1 hop)", "Remote RAM (2 hops)",
@@ -25,7 +25,7 @@ _NA = "N/A"
 
 
 def operation(word: int) -> str:
-    """Return the kind of the access: LOAD, STORE, … (mem_op, bits 0 to 4). Without a bit, perf prints "No"."""
+    """Return the kind of the access: LOAD, STORE, … (mem_op, bits 0 to 4); "No", as in perf, if no bit is set."""
     return next(_names_of_bits(_OPS, word & 0x1F), "No")
 
 

@@ -14,7 +14,7 @@ class TraceKind(Frozen):
 
     name: str
     itrace: str = ""
-    """The value of perf inject's ``--itrace`` that makes samples; "" where perf inject is unable or not needed."""
+    """The value of perf inject's ``--itrace`` that makes samples; "" if it cannot make any, or is not needed."""
 
 
 KINDS = {

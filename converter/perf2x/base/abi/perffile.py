@@ -10,12 +10,12 @@ MAGIC = b"PERFILE2"
 MAGIC_SWAPPED = b"2ELIFREP"
 MAGIC_LEGACY = b"PERFFILE"
 
-# magic, size
+# Bytes of magic and size.
 PIPE_HEADER_SIZE = 16
-# magic, size, attr_size, three sections, 256 feature bits
+# Bytes of magic, size, attr_size, three sections and 256 feature bits.
 FILE_HEADER_SIZE = 104
 FILE_HEADER_SIZE_WITHOUT_FEATURES = 72
-# u64 offset, u64 size
+# Bytes of a section's offset and size, u64 each.
 SECTION_SIZE = 16
 
 
@@ -124,9 +124,10 @@ class EventUpdate(IntEnum):
 MISC_LOST_SAMPLES_BPF = 1 << 15
 # PERF_RECORD_MISC_BUILD_ID_SIZE: HEADER_BUILD_ID states the size of its build id.
 MISC_BUILD_ID_SIZE = 1 << 15
+# Bytes reserved for a build id in records and in the feature BUILD_ID.
 BUILD_ID_SIZE = 20
 
-# By e_machine of the ELF header (elf.h), as ``uname -m`` prints them.
+# Names of machines, as ``uname -m`` prints them, by e_machine of the ELF header (elf.h).
 MACHINES = {
     3: "i686", 8: "mips", 20: "ppc", 21: "ppc64le", 22: "s390x", 40: "armv7l", 43: "sparc64", 62: "x86_64",
     183: "aarch64", 243: "riscv64", 258: "loongarch64",

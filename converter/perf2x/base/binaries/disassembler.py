@@ -39,7 +39,7 @@ class Instruction(Frozen):
     size: int
     text: str
     target: int | None = None
-    """Of a direct jump or call."""
+    """The address to which a direct jump or call goes; None for other instructions."""
     data_address: int | None = None
     """The address that an operand relative to the instruction pointer refers to (x86 only)."""
 
@@ -47,7 +47,7 @@ class Instruction(Frozen):
 def disassemble(machine: str, code: bytes, address: int, syntax: str) -> Iterator[Instruction]:
     """Yield the instructions of ``code``, which begins at ``address``; ``syntax`` is "att" or "intel", for x86.
 
-    Raises ObjectError for an unsupported machine, OptionError without capstone.
+    Raises ObjectError for an unsupported machine, OptionError if capstone is not installed.
     """
     if machine not in _ARCHITECTURES:
         supported = ", ".join(name.removeprefix("EM_") for name in _ARCHITECTURES)

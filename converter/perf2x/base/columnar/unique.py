@@ -19,9 +19,8 @@ Costs, in units of the time of np.sort for a column of random 64-bit numbers (2 
 - `RowInterner` 10 to 20: use it only where a row must keep its number while more rows arrive.
 
 Results are in the order of the contents, so that output does not depend on the order of rows. Only the interners and
-`number_keys` number in order of arrival. Rows with equal hashes are compared, so all results
-are exact. For strings and for tables of a few hundred rows, use
-Python's ``set`` and ``dict``.
+`number_keys` number in order of arrival. Rows with equal hashes are compared, so all results are exact. For strings and
+for tables of a few hundred rows, use Python's ``set`` and ``dict``.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence

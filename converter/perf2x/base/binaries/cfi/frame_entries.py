@@ -33,11 +33,11 @@ class Cie(NamedTuple):
     """A decoded Common Information Entry."""
 
     code_alignment: int
-    """Factor of the distances in instructions that advance the address."""
+    """Distances in instructions that advance the address are multiplied by this."""
     data_alignment: int
-    """Factor of most offsets in instructions; negative where the stack grows down."""
+    """Most offsets in instructions are multiplied by this; negative where the stack grows down."""
     return_register: int
-    """The register whose rule gives the return address; the processor need not have a register of that number."""
+    """The register whose rule gives the return address; the processor need not have a register of this number."""
     pointer_encoding: int
     """DW_EH_PE_* of addresses in the FDEs."""
     address_size: int
@@ -67,7 +67,7 @@ class FrameSection(Struct):
     address: int
     """svma of the first byte."""
     is_eh: bool
-    """.eh_frame, not .debug_frame."""
+    """True for an .eh_frame, False for a .debug_frame."""
     byte_order: str
     address_size: int
     cies: dict[int, Cie] = field(default_factory=dict)
@@ -195,8 +195,8 @@ class FrameIndex(Frozen):
 def index_from_header(section: FrameSection, header: bytes, header_address: int) -> FrameIndex | None:
     """Read the table in .eh_frame_hdr; ``header`` is that section, ``header_address`` its svma.
 
-    It has pairs (start of a function, address of its FDE), relative to ``header_address``. Returns None without a table
-    in a supported format. Raises ObjectError if it is cut off.
+    The table has pairs (start of a function, address of its FDE), relative to ``header_address``. Returns None if there
+    is no table, or its format is not supported. Raises ObjectError if it is cut off.
     """
     cursor = FrameSection(header, header_address, True, section.byte_order, section.address_size).cursor(0, len(header))
     version, frame_encoding, count_encoding, table_encoding = cursor.u8(), cursor.u8(), cursor.u8(), cursor.u8()

@@ -11,7 +11,7 @@ from perf2x.base.columnar import Frozen
 # If one of the two high bits of an instruction's first byte is set, these bits are the opcode, and the low six bits are
 # the first operand. Otherwise the whole byte is the opcode.
 PRIMARY_MASK = 0xC0
-# OPCODES lacks the instructions that change no rule: these three, and the advances (see `run_instructions`).
+# `run_instructions` handles these three instructions, and the advances of the address. They are not in OPCODES.
 SET_LOCATION = 0x01
 REMEMBER_STATE, RESTORE_STATE = b"\x0a", b"\x0b"
 
@@ -20,12 +20,12 @@ class Effect(IntEnum):
     """The effect of an instruction on the rules in force."""
 
     NOTHING = 0
-    SET = 1  # the rule of a register, the first operand
-    RESTORE = 2  # a register, the first operand, gets its rule after the CIE's instructions
-    CFA = 3  # the CFA is a register plus an offset, the operands
+    SET = 1  # the register in the first operand gets a new rule
+    RESTORE = 2  # the register in the first operand gets the rule that it has after the CIE's instructions
+    CFA = 3  # the CFA is a register plus an offset; these are the operands
     CFA_REGISTER = 4  # the register of the CFA changes, but not the offset
     CFA_OFFSET = 5  # the offset of the CFA changes, but not the register
-    CFA_EXPRESSION = 6  # the CFA is the result of an expression, the operand
+    CFA_EXPRESSION = 6  # the CFA is the result of the expression in the operand
 
 
 class Opcode(Frozen):
@@ -67,7 +67,7 @@ OPCODES: dict[int, Opcode] = {
     0x13: Opcode(Effect.CFA_OFFSET, "s", factor=1),  # def_cfa_offset_sf
     0x0F: Opcode(Effect.CFA_EXPRESSION, "e"),  # def_cfa_expression
     0x2E: Opcode(Effect.NOTHING, "u"),  # gnu_args_size
-    # Signed return addresses (Arm pointer authentication) need no rule: the signature is removed from every one.
+    # Signed return addresses (Arm pointer authentication) need no rule: every return address loses its signature.
     0x2D: Opcode(Effect.NOTHING),  # aarch64_negate_ra_state; gnu_window_save on SPARC
     0x2C: Opcode(Effect.NOTHING),  # aarch64_negate_ra_state_with_pc
 }

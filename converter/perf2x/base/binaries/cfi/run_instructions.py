@@ -1,8 +1,9 @@
 """Runs the instructions of call frame information, and returns the rows of one function.
 
-A row is an address and the number of the rule that applies from there on. A program is split into *strides*: some
-changes of rules, then one advance of the address. The rules in force are a *state*, which caches {bytes of changes:
-next state}. Prologues are alike, so most strides cost one match of a regular expression and one dictionary lookup::
+A row is an address and the number of the rule that applies from there on. A program is split into *strides*. A stride
+is some instructions that change rules, then one that advances the address, or that remembers or restores all rules. The
+rules in force are a *state*, which caches {bytes of changes: next state}. Prologues are alike, so most strides cost one
+match of a regular expression and one dictionary lookup::
 
     41         | 0e 10 83 02 | 44         | 0e 80 01   | 02 70      the bytes of a program
     advance 1  | push %rbx   | advance 4  | sub …,%rsp | advance 112
@@ -24,6 +25,7 @@ from perf2x.base.binaries.cfi.opcodes import OPCODES, PRIMARY_MASK, REMEMBER_STA
 from perf2x.base.binaries.cfi.unwind_rules import CFA_BY_EXPRESSION, NO_RULE, RegisterRule, Rule, RuleKind, RuleTable
 from perf2x.errors import ObjectError
 
+# Bytes of a program to match at a time.
 _MATCH_SIZE = 1 << 12
 _LEB128 = rb"[\x80-\xff]*[\x00-\x7f]"
 _OPERAND_PATTERNS = {"6": b"", "u": _LEB128, "s": _LEB128}
@@ -34,11 +36,11 @@ _CHANGE = b"|".join(
     for code, opcode in OPCODES.items()
     if "e" not in opcode.operands
 )
-# Ends a stride: DW_CFA_advance_loc, advance_loc1, advance_loc2, advance_loc4, MIPS_advance_loc8, remember_state or
-# restore_state.
+# Matches the end of a stride: DW_CFA_advance_loc, advance_loc1, advance_loc2, advance_loc4, MIPS_advance_loc8,
+# remember_state or restore_state.
 _STRIDE_END = rb"[\x40-\x7f]|\x02.|\x03..|\x04.{4}|\x1d.{8}|%b|%b" % (REMEMBER_STATE, RESTORE_STATE)
-# Matches one stride. Group 1 changes rules, group 2 ends the stride. Before any other instruction, group 2 is empty,
-# and group 3 is all bytes from that instruction on.
+# Matches one stride. Group 1 is the instructions that change rules, group 2 the one that ends the stride. If any other
+# instruction follows group 1, group 2 is empty, and group 3 is all bytes from that instruction on.
 _STRIDE = re.compile(rb"((?:%b)*)(?:(%b)|(.*))" % (_CHANGE, _STRIDE_END), re.DOTALL)
 
 
@@ -50,10 +52,13 @@ class FunctionRows(Struct):
     start: "array[int]"
     """svma of each row."""
     rule_number: "array[int]"
-    """number of each row's rule."""
+    """Number of each row's rule."""
 
     def advance(self, location: int, new_location: int, rule_number: int) -> int:
-        """Add a row from ``location`` up to ``new_location``, unless it is empty or has no rule; return the latter."""
+        """Add a row from ``location`` up to ``new_location``, unless it is empty or has no rule.
+
+        Returns ``new_location``.
+        """
         if new_location > location and rule_number != NO_RULE:
             self.start.append(location)
             self.rule_number.append(rule_number)
@@ -186,7 +191,7 @@ class CfiPrograms:
         return cursor.operand(kind)
 
     def _set(self, registers: dict[int, RegisterRule], register: int, rule: RegisterRule | None) -> None:
-        """Set the rule of a register; None means SAME."""
+        """Set the rule of a register, unless the table lacks this register; None means SAME."""
         registers.pop(register, None)
         if rule is not None and rule.kind is not RuleKind.SAME and register < self._table.register_count:
             registers[register] = rule

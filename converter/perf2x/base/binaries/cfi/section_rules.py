@@ -93,7 +93,7 @@ def _index_by_segment(elf: ElfObject) -> FrameIndex | None:
         return None
     data = elf.read(header.offset, header.file_size)
     cursor = _frame_section(elf, data, header.address, True).cursor(0, len(data))
-    cursor.position = 4  # after the version and three encodings; byte 1 encodes the address of .eh_frame
+    cursor.position = 4  # after the version and three encodings; byte 1 is the encoding of the address of .eh_frame
     address = cursor.pointer(data[1], header.address) if len(data) > 4 else None
     if address is None or not (entries := elf.bytes_at(address, elf.size)):
         raise ObjectError(f"{elf.name}: its .eh_frame_hdr points outside the file")

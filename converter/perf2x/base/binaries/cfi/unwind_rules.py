@@ -14,7 +14,7 @@ from perf2x.base.binaries.cfi.dwarf_expressions import Expression
 from perf2x.base.columnar import I64, U8, U64, Bools, Frozen, GrowableColumns, as_int64, zeros
 
 NO_RULE = -1
-# With this register, the value is the number of an expression.
+# If ``cfa_register`` has this value, ``cfa_value`` is the number of an expression.
 CFA_BY_EXPRESSION = -1
 
 
@@ -136,7 +136,7 @@ class RuleTable:
 
 
 def _registers_read_by(rule: Rule) -> int:
-    """Return a bit mask of the registers that a rule reads, without its expressions."""
+    """Return a bit mask of the registers that a rule reads, apart from those in its expressions."""
     registers = 1 << rule.return_register
     if rule.cfa_register != CFA_BY_EXPRESSION:
         registers |= 1 << rule.cfa_register

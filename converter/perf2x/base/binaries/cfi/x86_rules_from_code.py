@@ -26,7 +26,7 @@ from perf2x.base.binaries.elf.x86_code import ANYWHERE, X86Code
 _MAX_PATH_ENDS = 4
 # rbx, rbp, r12 to r15 in 64-bit code (True); ebx, ebp, esi, edi in 32-bit code (False).
 _CALLEE_SAVED = {True: (3, FRAME, 12, 13, 14, 15), False: (3, FRAME, 6, 7)}
-# Only the numbers that differ.
+# Numbers of registers in 64-bit code → DWARF's, where they differ.
 _TO_DWARF = {1: 2, 2: 1, 4: 7, 5: 6, 6: 4, 7: 5}
 
 
@@ -51,7 +51,7 @@ def rule_by_code(code: X86Code, svma: int, table: RuleTable, *, is_exact: bool) 
 def _rule_from_start(code: X86Code, extent: tuple[int, int], svma: int, table: RuleTable) -> Rule | None:
     """Derive the rule from a path from the function's start to ``svma``.
 
-    Returns None if the return address is no longer where the call pushed it: V8's builtins push it elsewhere.
+    A path is ignored if the return address is no longer where the call pushed it: V8's builtins push it elsewhere.
     """
     return_address: KnownValue = (STACK, 0)  # the stack pointer at the function's start points to it
     for end in path_ends(code, extent[0], extent, until=svma):

@@ -33,10 +33,10 @@ from perf2x.base.binaries.dwarf.source_locations import (
 from perf2x.base.columnar import I64, U64, as_int64, as_uint64, flatnonzero, rows_by, searchsorted
 from perf2x.errors import ObjectError
 
-# Scopes further out are left out of a function's name.
+# Maximum number of scopes in a function's name; those further out are left out.
 MAX_NESTING = 16
 _SCOPE_TAGS = frozenset((c.TAG_SUBPROGRAM, c.TAG_NAMESPACE)) | c.TYPE_TAGS
-# The line programs of so many units are decoded together.
+# The number of units whose line programs are decoded together.
 _UNITS_PER_PASS = 64
 # Returns the split unit of a skeleton unit; None if its file is missing.
 FindSplitUnit = Callable[[Unit], Unit | None]
@@ -128,6 +128,7 @@ class AddressLookup:
             except ObjectError as error:
                 self.report_broken(error)
             else:
+                # the linker moves discarded code to address 0 or 1
                 rows += [(start, end, unit_index) for start, end in ranges if 1 < start < end < 2**64]
         rows.sort()
         start, end = (as_uint64([row[i] for row in rows]) for i in (0, 1))
@@ -139,7 +140,8 @@ def _inline_frames(
 ) -> list[FunctionLine]:
     """Return the frames of one address, innermost first; ``chain`` has its functions, outermost first.
 
-    ``file`` and ``line`` belong to the innermost function. The entry of an inlined function states its caller's.
+    ``file`` and ``line`` belong to the innermost function. The entry of an inlined function states the file and line of
+    the call, which belong to its caller.
     """
     if not chain:
         return [(DebugFunction("", table.files.path(file)), line)] if line else []
@@ -211,7 +213,7 @@ def enclosing_names(entries: Iterable[Entry]) -> dict[Entry, tuple[str, str]]:
 
 def _names_of_parents(unit: Unit, parents: Sequence[int]) -> tuple[str, str]:
     scope: list[str] = []
-    is_local = False  # whether all that is outside belongs to the name of a function around it
+    is_local = False  # whether the scopes further out belong to the name of an enclosing function
     for parent in parents:
         abbreviation, entry = unit.entry(parent)
         if abbreviation is not None and abbreviation.tag == c.TAG_SUBPROGRAM:

@@ -24,9 +24,9 @@ _OFFSET_FORMS = frozenset((c.FORM_STRP, c.FORM_SEC_OFFSET, c.FORM_LINE_STRP, c.F
                       c.FORM_GNU_STRP_ALT, c.FORM_REF_ADDR))  # fmt: skip
 _LEB_FORMS = frozenset((c.FORM_SDATA, c.FORM_UDATA, c.FORM_REF_UDATA, c.FORM_STRX, c.FORM_ADDRX, c.FORM_LOCLISTX,
                   c.FORM_RNGLISTX, c.FORM_GNU_ADDR_INDEX, c.FORM_GNU_STR_INDEX))  # fmt: skip
-# Size of the length before a block.
+# Bytes of the length before a block.
 _BLOCK_LENGTH_SIZES = {c.FORM_BLOCK1: 1, c.FORM_BLOCK2: 2, c.FORM_BLOCK4: 4}
-# See `UnitEncoding.skip`.
+# Steps of `UnitEncoding.skip`: over a LEB128 number, a string, or a block after a LEB128 length.
 _STEP_LEB, _STEP_STRING, _STEP_BLOCK = -1, -2, -3
 # 64-bit numbers need at most nine bytes after the first.
 _MAX_LEB_CONTINUATION = 16
@@ -164,7 +164,7 @@ class Abbreviation(Frozen):
     tag: int
     has_children: bool
     attributes: tuple[tuple[int, int, int, int], ...]
-    """(DW_AT_*, form, value of DW_FORM_implicit_const or 0, bytes or 0 if they vary) of each attribute."""
+    """(DW_AT_*, form, value of DW_FORM_implicit_const or 0, fixed number of bytes or 0) of each attribute."""
     size: int
     """Bytes of an entry after its code; −1 if they vary."""
     steps: tuple[int, ...]

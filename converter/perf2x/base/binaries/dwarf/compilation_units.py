@@ -60,12 +60,12 @@ class SharedTables(Struct, dict=True):
 
     @cached_property
     def unit_range_budget(self) -> ReadBudget:
-        """Each unit's ranges are read once."""
+        """The budget for ranges of whole units, each of which is read once."""
         return ReadBudget("ranges of units", len(self._sections.ranges) + len(self._sections.rnglists), times=2)
 
     @cached_property
     def range_budget(self) -> ReadBudget:
-        """Inlined functions may share the range list of the enclosing function."""
+        """The budget for ranges of functions; inlined functions may share the list of the enclosing function."""
         return ReadBudget("ranges", len(self._sections.ranges) + len(self._sections.rnglists), times=16)
 
 
@@ -120,12 +120,12 @@ class DebugFile:
 
     @cached_property
     def entry_budget(self) -> ReadBudget:
-        """Any number of skeletons may refer to the same unit."""
+        """The budget for entries of units; any number of skeletons may refer to the same unit."""
         return ReadBudget("units", len(self.sections.info), times=16)
 
     @cached_property
     def nesting_budget(self) -> ReadBudget:
-        """One unit may need many walks that look for the scopes of functions."""
+        """The budget for walks that look for the scopes of functions; one unit may need many of them."""
         return ReadBudget("units", len(self.sections.info), times=4)
 
     def _read_units(self) -> "Iterator[Unit]":
@@ -213,7 +213,7 @@ class Unit(Struct, dict=True, eq=False):
 
     @property
     def dwo_name(self) -> str:
-        """Path of the ``.dwo`` file in a skeleton, with some compilers also in the split unit; "" elsewhere."""
+        """Path of the ``.dwo`` file. All skeletons state it, and split units of some compilers; "" elsewhere."""
         return self.string(self.root, c.AT_DWO_NAME) or self.string(self.root, c.AT_GNU_DWO_NAME)
 
     @property

@@ -32,10 +32,11 @@ class DebugSections:
         contents: dict[str, bytes] | None = None,
         decompressed: Mapping[str, bytes] | None = None,
     ) -> None:
-        """``is_split``: the file is a ``.dwo`` or ``.dwp`` file, where sections are named ``.debug_info.dwo`` ….
+        """``is_split``: the file is a ``.dwo`` or ``.dwp`` file, where sections have names like ``.debug_info.dwo``.
 
-        In a package, ``contributions`` are one unit's, and ``contents`` those that were read already. A section without
-        a contribution is used as a whole. ``decompressed`` has all bytes of compressed sections.
+        The other parameters are for packages. ``contributions`` are those of one unit; a section without a contribution
+        is used as a whole. ``contents`` has the contributions that were read already, by name. ``decompressed`` has all
+        bytes of compressed sections.
         """
         self.file, self.is_split, self._contributions = file, is_split, contributions or {}
         self.contents = contents or {}
@@ -46,7 +47,7 @@ class DebugSections:
     abbrev = _section("abbrev")
     """Abbreviation tables."""
     strings = _section("str")
-    """Strings"""
+    """Strings."""
     line_str = _section("line_str")
     """Strings of line tables (DWARF 5)."""
     str_offsets = _section("str_offsets")

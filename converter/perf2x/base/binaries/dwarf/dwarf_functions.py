@@ -19,11 +19,11 @@ from perf2x.base.binaries.dwarf.range_lists import Ranges
 from perf2x.base.frozen_struct import Frozen
 from perf2x.errors import ObjectError
 
-# References to follow for a function's name, from instance to abstract origin to declaration.
+# Maximum number of references to follow for a function's name, from instance to abstract origin to declaration.
 MAX_REFERENCES = 16
-# This limits nested entries, and functions inlined into each other.
+# Maximum depth of nested entries, and of functions inlined into each other.
 MAX_DEPTH = 4096
-# This limits the functions at all addresses of one unit together; in practice each address has about ten.
+# Maximum number of functions at all addresses of one unit together; in practice each address has about ten.
 MAX_FUNCTIONS = 1 << 22
 
 # A unit, and the offset of one of its entries in ``.debug_info``.
@@ -119,7 +119,7 @@ def _walk(unit: Unit, enter: Callable[[int, Abbreviation], bool], *, enter_all: 
     skipped, unless ``enter_all`` is set.
     """
     data, encoding, end = unit.file.sections.info, unit.encoding, unit.end
-    # Without DW_AT_sibling, a subtree is skipped entry by entry; then this is the depth of its entries, else 0.
+    # Without DW_AT_sibling, a subtree is skipped entry by entry. Meanwhile, this is the depth of its entries; else 0.
     skipped_depth = 0
     try:
         table, skip = unit.abbreviations, encoding.skip
@@ -172,6 +172,7 @@ def _refuse_backward_sibling(unit: Unit) -> NoReturn:
 
 class _FunctionChains:
     def __init__(self, unit: Unit, addresses: Sequence[int]) -> None:
+        """``addresses`` are sorted."""
         self._unit, self._addresses = unit, addresses
         self._data, self._address_size = unit.file.sections.info, unit.encoding.address_size
         self._byte_order = ENDIAN[unit.encoding.byte_order]
@@ -244,7 +245,7 @@ def describe_function(unit: Unit, entry: Attributes) -> tuple[str, int, Entry | 
 
 
 def _resolve_reference(unit: Unit, form: int, value: int) -> Entry | None:
-    """Return None if the entry is in a missing file, or the form is not supported."""
+    """Return the entry that a reference points to; None if its file is missing, or the form is not supported."""
     if form in c.LOCAL_REFERENCES:
         offset = unit.start + value
         if not unit.root_offset <= offset < unit.end:

@@ -42,7 +42,7 @@ class DwarfPackage:
             if section is not None and is_compressed(section):
                 self._decompressed[name] = file.data(section)
             self._budget.allow(len(self._decompressed.get(name, b"")) or (section.size if section is not None else 0))
-        # The second one lacks the contribution to .debug_info.
+        # All contributions of the last unit, and all but the one to .debug_info.
         self._last_contributions: Contributions | None = None
         self._last_shared: Contributions | None = None
         self._last_file = DebugFile(sections)
@@ -90,7 +90,7 @@ def package_contributions(file: ElfObject) -> dict[bytes, Contributions]:
         raise ObjectError(f"{file.name}: it has no unit index")
     byte_order = file.byte_order
     version, columns, units, slots = struct.unpack_from(byte_order + "4I", data)
-    # GNU's version 2 has four bytes; DWARF 5 has two, and two of padding
+    # the version has four bytes in GNU's format (version 2); in DWARF 5 it has two, and two bytes of padding follow
     if (byte_order == "<" and version & 0xFFFF == 5) or (byte_order == ">" and version >> 16 == 5):
         version = 5
     if version not in _SECTIONS_READ:

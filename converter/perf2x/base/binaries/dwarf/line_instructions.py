@@ -39,9 +39,9 @@ from perf2x.base.columnar import (
 from perf2x.base.columnar.byte_streams import decode_leb128, instruction_starts, leb128_ends, sign_extended
 from perf2x.errors import ObjectError
 
-# A longer sequence is decoded as a whole.
+# Bytes of a program to decode together; a longer sequence is decoded as a whole.
 PIECE_SIZE = 1 << 20
-# A header could state 255 operands.
+# Maximum number of operands of an opcode that DWARF does not define; a header could state 255.
 _MAX_OPERANDS = 4
 # DW_LNS_*: copy, advance_pc, advance_line, set_file, set_column; const_add_pc, fixed_advance_pc, set_isa
 _COPY, _ADVANCE_PC, _ADVANCE_LINE, _SET_FILE, _SET_COLUMN = 1, 2, 3, 4, 5
@@ -74,8 +74,9 @@ class LineRows(Frozen):
 
     address: U64
     file: I64
-    """Numbers of more than 31 bits become 0, in ``line``, too."""
+    """0 if the number has more than 31 bits."""
     line: I64
+    """0 if the number is negative or has more than 31 bits."""
     is_end: Bools
     """Whether the row ends a sequence: its address is the first one after the sequence."""
     discriminator: I64
@@ -102,6 +103,7 @@ def run_line_programs(machine: Machine, programs: Sequence[bytes]) -> list[LineR
 
 
 def _run(machine: Machine, program: bytes) -> tuple[LineRows, I64]:
+    """Return the rows, and the offset in ``program`` after the instruction that produced each row, shape (rows,)."""
     opcodes, code = _opcodes(machine), np.frombuffer(program, np.uint8)
     pieces, instruction_ends = [no_rows(LineRows)], [zeros(0)]
     start, size = 0, PIECE_SIZE
@@ -130,10 +132,10 @@ class _Opcodes:
         base, line_range = max(machine.opcode_base, 1), machine.line_range or 1
         adjusted = arange(256) - base
         self.is_special = adjusted >= 0
-        # LEB128 operands
+        # the number of LEB128 operands after each opcode
         self.operand_counts = np.zeros(256, np.uint8)
         self.operand_counts[[_ADVANCE_PC, _ADVANCE_LINE, _SET_FILE, _SET_COLUMN, _SET_ISA]] = 1
-        # DWARF does not define the opcodes from 13 on.
+        # DWARF does not define the opcodes from 13 on; the header states how many operands they have
         undefined_counts = np.frombuffer(machine.operand_counts[_SET_ISA:], np.uint8)
         if undefined_counts.max(initial=0) > _MAX_OPERANDS:
             raise ObjectError(f"debug info: a line table gives an opcode {undefined_counts.max()} operands")
@@ -143,7 +145,7 @@ class _Opcodes:
         advance[~self.is_special] = 0
         if base > _CONST_ADD_PC:
             advance[_CONST_ADD_PC] = (255 - base) // line_range * machine.min_length
-        # The opcode itself adds this; its operands may add more.
+        # what the opcode itself adds to address and line; its operands may add more
         self.address_advance = as_uint64(advance)
         self.line_advance = np.where(self.is_special, machine.line_base + adjusted % line_range, 0)
 
@@ -158,7 +160,7 @@ _opcodes = lru_cache(maxsize=8)(_Opcodes)
 class _LineInstructions(Frozen):
     """The ``n`` instructions of some whole sequences."""
 
-    # Zeros (_PADDING) follow the piece.
+    # The bytes of the piece, then zeros (_PADDING).
     code: U8
     # For each byte of ``code``, the offset after the LEB128 number that begins there.
     number_end: I32
@@ -176,7 +178,10 @@ class _LineInstructions(Frozen):
         return decode_leb128(self.code, start, as_int64(self.number_end[start]))
 
     def fixed_operands(self, indexes: I64, byte_order: str) -> U64:
-        """Return the integers at the ends of these instructions. Raises ObjectError for more than 8 bytes."""
+        """Return the operand of each of these instructions, an integer that ends where the instruction does.
+
+        Raises ObjectError for integers of more than 8 bytes.
+        """
         start, size = self.operand_start[indexes], self.end[indexes] - self.operand_start[indexes]
         longest = int(size.max(initial=0))
         if longest > 8:
@@ -235,7 +240,7 @@ def _instruction_ends(opcodes: _Opcodes, code: U8, number_end: I32, count: int) 
 
 
 def _rows(machine: Machine, opcodes: _Opcodes, instructions: _LineInstructions) -> tuple[LineRows, I64]:
-    """Return the rows, and the offset after the instruction that produced each row, shape (rows,)."""
+    """Return the rows, and the offset in the piece after the instruction that produced each row, shape (rows,)."""
     opcode, sequence_ends = instructions.opcode, flatnonzero(instructions.extended_opcode == _END_SEQUENCE)
     is_row = opcodes.is_special[opcode]
     is_row[opcodes.indexes_of(opcode, _COPY)] = True
@@ -284,7 +289,10 @@ def _addresses(machine: Machine, opcodes: _Opcodes, instructions: _LineInstructi
 
 
 def _lines(opcodes: _Opcodes, instructions: _LineInstructions, sequence_ends: I64) -> I64:
-    """Return the line of the row that each instruction would produce, shape (n,), as `_addresses` does."""
+    """Return the line of the row that each instruction would produce, shape (n,).
+
+    Like an address, it is a sum of advances plus a correction (`_addresses`).
+    """
     advance = opcodes.line_advance[instructions.opcode]
     advance_line = opcodes.indexes_of(instructions.opcode, _ADVANCE_LINE)
     start = instructions.operand_start[advance_line]

@@ -23,9 +23,9 @@ from perf2x.base.binaries.elf.elf_headers import string_at
 from perf2x.base.columnar import I64, U64, Frozen, flatnonzero, lexsort, no_rows, searchsorted, take_rows_of, zeros
 from perf2x.errors import ObjectError
 
-# Each byte of the line program may produce a row.
+# Bytes of the largest line table to read; each byte of its line program may produce a row.
 _MAX_TABLE_SIZE = 1 << 25
-# Running smaller programs together saves numpy's fixed cost of a call.
+# Programs of up to this many bytes are run together, which saves numpy's fixed cost of a call.
 _MAX_JOINED_SIZE = 1 << 14
 # DW_LNCT_path, DW_LNCT_directory_index, DW_LNCT_MD5
 _CONTENT_PATH, _CONTENT_DIRECTORY, _CONTENT_MD5 = 1, 2, 5
@@ -87,6 +87,7 @@ class LineTable(Frozen):
         return bool((self._rows_at(address) >= 0).all())
 
     def _rows_at(self, address: U64) -> I64:
+        """Return (n,) the row that applies to each address; −1 if there is none."""
         row = searchsorted(self.rows.address, address, "right") - 1
         row[row >= 0] = np.where(self.rows.is_end[row[row >= 0]], -1, row[row >= 0])
         return row
@@ -240,9 +241,7 @@ class _LineTableHeader:
         return FileNames(self._unit.comp_dir, directories, files, self._string)
 
     def _string(self, form: int, value: int) -> str:
-        """Read a string of the header (DW_FORM_string), or of another section, as attribute 0 of an entry of the
-        unit.
-        """
+        """Return a string: a DW_FORM_string is in the header; others are read as if an entry of the unit had them."""
         is_inline = form == c.FORM_STRING
         return string_at(self._data, value) if is_inline else self._unit.string({0: (form, value)}, 0)
 
@@ -295,7 +294,7 @@ class _LineTableHeader:
     ) -> tuple[list[tuple[int, int, int]], int]:
         """Read rows of a path in ``.debug_line_str``, a directory number below 128, and perhaps an MD5.
 
-        For any other layout, or if rows are cut off, there are no rows.
+        Returns (rows, offset after them). There are no rows if the layout is another, or if rows are cut off.
         """
         layout = _USUAL_ROWS.get(tuple(columns), "") if self.encoding.offset_size == 4 else ""
         row = struct.Struct(self.encoding.byte_order + layout)

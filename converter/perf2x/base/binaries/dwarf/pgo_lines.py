@@ -24,7 +24,7 @@ from perf2x.base.binaries.dwarf.range_lists import Ranges
 from perf2x.base.columnar import I64, U64, Frozen, as_uint64, searchsorted, unique
 from perf2x.errors import ObjectError
 
-# LLVM: FunctionSamples::getOffset
+# Lines, counted from the declaration, have 16 bits, as in LLVM's FunctionSamples::getOffset.
 _LINE_MASK = 0xFFFF
 
 
@@ -34,9 +34,12 @@ class CodeFrame(Frozen):
     name: str
     """The linkage name; the plain name if there is none."""
     line: int
-    """The line of the address or, in a caller of an inlined function, of the call; from the declaration, modulo 2¹⁶."""
+    """The line of the address or, in a caller of an inlined function, the line of the call.
+
+    It is counted from the declaration, modulo 2¹⁶.
+    """
     discriminator: int
-    """Of the code on that line."""
+    """The discriminator of the code on that line."""
     file: str
     """Last part of the path of the file that declares the function, "" if unknown."""
 
@@ -113,8 +116,8 @@ class PgoLines:
     def _frames(self, chain: list[FunctionInstance], line: int, discriminator: int) -> tuple[CodeFrame, ...]:
         """Return the frames of one address, outermost first.
 
-        ``line`` and ``discriminator`` belong to the innermost function. The entry of an inlined function states its
-        caller's.
+        ``line`` and ``discriminator`` belong to the innermost function. The entry of an inlined function states
+        those of the call, which belong to its caller.
         """
         innermost_first = []
         for function in reversed(chain):

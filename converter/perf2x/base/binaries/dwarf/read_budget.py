@@ -6,7 +6,7 @@ file would then grow with the square of its size. In a valid file, bytes are rea
 
 from perf2x.errors import ObjectError
 
-# Small sections are harmless.
+# Bytes that every budget has in addition, because small sections are harmless.
 _SLACK = 1 << 16
 
 

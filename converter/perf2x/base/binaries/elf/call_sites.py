@@ -59,7 +59,7 @@ def _ends_with_x86_call(code_before: bytes) -> bool:
 def _ends_with_arm64_call(code_before: bytes) -> bool:
     word = int.from_bytes(code_before[-4:], "little")
     is_blr = word & 0xFFFFFC1F == 0xD63F0000
-    # BL, BLR, and BLRAA and similar ones
+    # BL, or BLR, or BLRAA and similar instructions
     return word >> 26 == 0b100101 or is_blr or word & 0xFEFFF800 == 0xD63F0800
 
 
