@@ -181,10 +181,10 @@ class CfiPrograms:
             if cursor.position >= stop:
                 return self._state(cfa, registers)
 
-    def _operand(self, kind: str, opcode: int, cursor: CfiCursor) -> int:
-        """Return an operand, or the number of an expression; ``opcode`` is the instruction's first byte."""
+    def _operand(self, kind: str, first_byte: int, cursor: CfiCursor) -> int:
+        """Return an operand, or the number of an expression; ``first_byte`` is that of the instruction."""
         if kind == "6":
-            return opcode & ~PRIMARY_MASK
+            return first_byte & ~PRIMARY_MASK
         if kind == "e":
             parsed = parse_expression(cursor.block(), self._cie.address_size, cursor.byte_order)
             return self._table.expression_number(parsed)

@@ -27,20 +27,20 @@ class SectionRules(Struct):
     _index: FrameIndex
     _rule_table: RuleTable
     _problems: list[str]
-    _rows: dict[int, FunctionRows] = {}
+    _rows_of_fde: dict[int, FunctionRows] = {}
     _programs: dict[Cie, CfiPrograms] = {}
 
     def find(self, svma: U64) -> I32:
         """Return the number of the rule at each address, NO_RULE outside functions. Shapes: (n,) → (n,)."""
         fde_rows = self._index.find(svma).tolist()
-        return as_int32([self._rule_number(fde, address) for fde, address in zip(fde_rows, svma.tolist(), strict=True)])
+        return as_int32([self._rule_number(row, address) for row, address in zip(fde_rows, svma.tolist(), strict=True)])
 
     def _rule_number(self, fde_row: int, svma: int) -> int:
         if fde_row < 0:
             return NO_RULE
-        rows = self._rows.get(fde_row)
+        rows = self._rows_of_fde.get(fde_row)
         if rows is None:
-            rows = self._rows[fde_row] = self._decode(int(self._index.offset[fde_row]))
+            rows = self._rows_of_fde[fde_row] = self._decode(int(self._index.offset[fde_row]))
         row_count = bisect_right(rows.start, svma)
         return rows.rule_number[row_count - 1] if row_count and svma < rows.end else NO_RULE
 

@@ -172,14 +172,15 @@ def unit_ranges(sections: DebugSections) -> dict[int, list[tuple[int, int]]]:
         end = header_offset + length
         if end > len(data) or length < 12:
             break
-        version, unit_offset, size = struct.unpack_from(
+        version, unit_offset, address_size = struct.unpack_from(
             f"{byte_order}H{'Q' if offset_size == 8 else 'I'}B", data, header_offset
         )
-        # after unit_length, the header has offset_size + 4 bytes; padding follows
-        first_pair = table_offset + -(-(header_offset + offset_size + 4 - table_offset) // (2 * size or 1)) * (2 * size)
-        if version == 2 and size in (4, 8) and first_pair < end:
-            count = (end - first_pair) // size
-            pairs = np.frombuffer(data, f"{byte_order}u{size}", count // 2 * 2, first_pair).reshape(-1, 2)
+        # after unit_length, the header has offset_size + 4 bytes; padding to a multiple of pair_size follows
+        pair_size, header_size = 2 * address_size, header_offset + offset_size + 4 - table_offset
+        first_pair = table_offset + -(-header_size // (pair_size or 1)) * pair_size
+        if version == 2 and address_size in (4, 8) and first_pair < end:
+            count = (end - first_pair) // pair_size
+            pairs = np.frombuffer(data, f"{byte_order}u{address_size}", 2 * count, first_pair).reshape(-1, 2)
             ranges = [(start, start + code_size) for start, code_size in pairs.tolist() if code_size]
             # a hostile file could choose huge offsets, which as dictionary keys all have the same hash
             if ranges and unit_offset < len(sections.info):
@@ -249,16 +250,16 @@ def _parents_of(unit: Unit, offsets: Sequence[int]) -> dict[int, list[int]]:
             continue
         abbreviation = unit.abbreviation(code)
         size, steps = abbreviation.size, abbreviation.steps
-        position, entry = body + size if size >= 0 else unit.encoding.skip(data, body, steps), position
+        entry_offset, position = position, body + size if size >= 0 else unit.encoding.skip(data, body, steps)
         if not abbreviation.has_children:
             position = position if parents else unit.end
             continue
-        distance, size = abbreviation.sibling
-        sibling = unit.start + unit.encoding.integer(data, position - distance, size) if size else 0
+        distance, sibling_size = abbreviation.sibling
+        sibling = unit.start + unit.encoding.integer(data, position - distance, sibling_size) if sibling_size else 0
         if pending and position <= sibling <= pending[-1]:  # the next requested entry lies after all children
             position = sibling
             continue
         if len(parents) >= MAX_DEPTH:
             raise ObjectError(f"{unit.file.name}: debug info is nested too deeply")
-        parents.append(entry if abbreviation.tag in _SCOPE_TAGS else -1)
+        parents.append(entry_offset if abbreviation.tag in _SCOPE_TAGS else -1)
     return found

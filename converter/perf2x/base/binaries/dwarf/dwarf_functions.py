@@ -153,9 +153,9 @@ def _walk(unit: Unit, enter: Callable[[int, Abbreviation], bool], *, enter_all: 
             else:
                 is_entered = abbreviation.tag not in c.TYPE_TAGS
             if abbreviation.has_children:
-                distance, size = abbreviation.sibling
-                if size and not is_entered:
-                    sibling = start + encoding.integer(data, offset - distance, size)
+                distance, sibling_size = abbreviation.sibling
+                if sibling_size and not is_entered:
+                    sibling = start + encoding.integer(data, offset - distance, sibling_size)
                     offset = sibling if sibling >= offset else _refuse_backward_sibling(unit)
                 else:
                     depth += 1

@@ -246,16 +246,16 @@ class _LineTableHeader:
         return string_at(self._data, value) if is_inline else self._unit.string({0: (form, value)}, 0)
 
     def _file_names_v5(self, offset: int) -> FileNames:
-        rows, offset = self._read_table(offset)
+        rows, offset = self._read_name_table(offset)
         directories = [self._string(form, value) for form, value, _ in rows]
         comp_dir = self._unit.comp_dir
         # directory 0 is the one that the compiler ran in; -ffile-prefix-map can make it relative
         if directories and directories[0] != comp_dir:
             comp_dir = posixpath.join(comp_dir, directories[0])
-        rows, offset = self._read_table(offset)
+        rows, offset = self._read_name_table(offset)
         return FileNames(comp_dir, directories or ("",), dict(enumerate(rows)), self._string)
 
-    def _read_table(self, offset: int) -> tuple[list[tuple[int, int, int]], int]:
+    def _read_name_table(self, offset: int) -> tuple[list[tuple[int, int, int]], int]:
         """Return (rows, offset after the table); rows are (form of the path, value of the form, number of the
         directory).
 
