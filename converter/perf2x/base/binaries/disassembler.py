@@ -20,7 +20,7 @@ _ARCHITECTURES = {
     "EM_AARCH64": (_ARM64, "CS_ARCH_ARM64", ()),
     "EM_RISCV": (_RISCV, "CS_ARCH_RISCV", ("CS_MODE_RISCV64", "CS_MODE_RISCVC")),
 }
-# The last operand of each of these is the target.
+# Mnemonics of direct jumps and calls; the last operand of each is the target.
 _JUMPS_AND_CALLS = {
     _X86: re.compile(r"(?:bnd |notrack |lock )*(?:j\w+|call\w*|loop\w*|xbegin\w*)"),
     _ARM64: re.compile(r"b(?:\.\w+|l)?|bc\.\w+|cbn?z|tbn?z"),

@@ -50,7 +50,7 @@ class ExpressionContext(Protocol):
         ...
 
 
-# The letter of each operand for `CfiCursor.operand`.
+# How to read the operand of each operator: a letter for `CfiCursor.operand`.
 _OPERANDS: dict[int, str] = {
     Operator.ADDR: "a", Operator.CONST1U: "B", Operator.CONST1S: "b", Operator.CONST2U: "H", Operator.CONST2S: "h",
     Operator.CONST4U: "I", Operator.CONST4S: "i", Operator.CONST8U: "Q", Operator.CONST8S: "q",

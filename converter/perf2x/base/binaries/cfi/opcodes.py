@@ -44,7 +44,7 @@ class Opcode(Frozen):
 
 
 _OFFSET, _VAL_OFFSET = RuleKind.OFFSET, RuleKind.VAL_OFFSET
-# the most frequent ones first
+# The most frequent ones first, because a pattern in `run_instructions` tries them in this order.
 OPCODES: dict[int, Opcode] = {
     0x0E: Opcode(Effect.CFA_OFFSET, "u"),  # def_cfa_offset
     0x80: Opcode(Effect.SET, "6u", _OFFSET, 1),  # offset

@@ -18,7 +18,7 @@ _MAX_INSTRUCTIONS = 4096
 RESULT, STACK, FRAME = 0, 4, 5
 # jcc, loop and jcxz; opcodes are those of `X86Instruction`: 0x180 is 0F 80.
 _CONDITIONAL = opcodes("70-7f e0-e3 180-18f")
-# far returns and jumps, int3, iret, hlt, ud2
+# A path stops here without a `PathEnd`: far returns and jumps, int3, iret, hlt, ud2.
 _DEAD_ENDS = opcodes("ca cb cc cf ea f4 10b")
 # These write to the r/m field of ModR/M (a register or memory), or to its reg field.
 _WRITES_OPERAND = opcodes(

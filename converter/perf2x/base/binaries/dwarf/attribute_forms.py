@@ -209,7 +209,7 @@ class AbbreviationTable:
         """``by_bytes`` has abbreviations by their encoded bytes, because the tables of a file have many in common."""
         self._data, self._encoding, self._budget, self._by_bytes = data, encoding, budget, by_bytes
         self._table: dict[int, Abbreviation] = {}
-        # By one-byte code; 0 and () for codes that were not parsed yet.
+        # by one-byte code; also 0 and () for codes that were not parsed yet
         self.leaf_sizes = [0] * 256
         self.sibling_jumps: list[tuple[int, ...]] = [()] * 256
         self._is_complete = False

@@ -38,7 +38,7 @@ class FunctionInstance(Frozen):
     name: str
     """The linkage name; the plain name if there is none."""
     decl_line: int
-    """0 if unknown."""
+    """The line of the declaration; 0 if unknown."""
     call_file: int = 0
     """The file in which an inlined instance is called, as a number in the unit's line table; else 0."""
     call_line: int = 0
@@ -48,7 +48,7 @@ class FunctionInstance(Frozen):
     origin: Entry | None = None
     """The last abstract origin or declaration that `describe_function` read; None if it read only the first entry."""
     decl_file: FileOfUnit | None = None
-    """None if unknown."""
+    """The file of the declaration; None if unknown."""
 
 
 def function_chains(unit: Unit, addresses: Sequence[int]) -> list[list[FunctionInstance]]:

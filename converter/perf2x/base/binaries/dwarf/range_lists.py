@@ -18,7 +18,7 @@ _MAX_LIST_ENTRIES = 1 << 16
 # DW_RLE_end_of_list, base_addressx, startx_length, offset_pair, base_address, start_length. The operands of startx_endx
 # (2) and start_end (6) are the range itself.
 _END, _BASE_INDEX, _START_LENGTH_INDEX, _OFFSETS, _BASE, _START_LENGTH = 0, 1, 3, 4, 5, 7
-# ``x`` is the index of an address (LEB128), ``a`` an address, ``n`` a number (LEB128).
+# Operands by kind: ``x`` is the index of an address (LEB128), ``a`` an address, ``n`` a number (LEB128).
 _OPERANDS = {1: "x", 2: "xx", 3: "xn", 4: "nn", 5: "a", 6: "aa", 7: "an"}
 
 
