@@ -10,7 +10,7 @@ Source of truth: DWARF 5, sections 7.5.1, 7.26 and 7.27; for split files of DWAR
 
 import struct
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property, partial
 
 from msgspec import Struct
@@ -294,17 +294,16 @@ class Unit(Struct, dict=True, eq=False):
 
     def ranges(self, entry: Attributes) -> Ranges:
         """Return the address ranges of an entry with code; [] for other entries."""
-        low = entry.get(c.AT_LOW_PC)
+        low, high = entry.get(c.AT_LOW_PC), entry.get(c.AT_HIGH_PC)
+        pairs: Iterable[tuple[int, int]] = ()
         if c.AT_RANGES in entry:
-            return list(self._range_list(*entry[c.AT_RANGES], entry is self.root))
-        high = entry.get(c.AT_HIGH_PC)
-        if low is None or high is None:
-            return []
-        start = self.address(*low)
-        # DW_AT_high_pc is an address or, since DWARF 4, a length.
-        is_address = high[0] == c.FORM_ADDR or high[0] in c.INDEXED_ADDRESSES
-        end = self.address(*high) if is_address else start + high[1]
-        return [(start, end)] if start < end else []
+            pairs = self._range_list(*entry[c.AT_RANGES], entry is self.root)
+        elif low is not None and high is not None:
+            start = self.address(*low)
+            # DW_AT_high_pc is an address or, since DWARF 4, a length.
+            is_address = high[0] == c.FORM_ADDR or high[0] in c.INDEXED_ADDRESSES
+            pairs = [(start, self.address(*high) if is_address else start + high[1])]
+        return [(start, end) for start, end in pairs if start < end < 2**64]
 
     def _range_list(self, form: int, value: int, is_root: bool) -> Iterator[tuple[int, int]]:
         linked_unit = self.skeleton or self

@@ -4,7 +4,7 @@ import struct
 
 import pytest
 
-from perf2x.base.binaries.dwarf.dwarf_functions import function_chains
+from perf2x.base.binaries.dwarf.dwarf_functions import function_chains, subprograms
 from perf2x.errors import ObjectError
 from tests.unit.symbolizer.sources.test_damaged_debug_info import FIRST, by_hand, entry
 
@@ -57,3 +57,14 @@ def test_an_end_that_is_not_behind_an_entry_is_refused(tag: int, end: int) -> No
             function_chains(unit, [0x1004])
     else:
         assert function_chains(unit, [0x1004]) == [[]]
+
+
+def test_code_beyond_the_last_address_is_left_out() -> None:
+    functions = ((2**64 - 8, b"beyond"), (2**64 - 17, b"last"), (0x1000, b"usual"))
+    unit = by_hand(
+        *(entry(2, start, 0x10) + name + b"\0" for start, name in functions), b"\0",
+        abbreviations=ABBREVIATIONS.replace(b"%c", b"\x39"),
+    )  # fmt: skip
+    ranges = {function.name: function.ranges for function in subprograms(unit)}
+    assert not ranges.get("beyond")
+    assert ranges["last"] == [(2**64 - 17, 2**64 - 1)] and ranges["usual"] == [(0x1000, 0x1010)]
