@@ -38,7 +38,10 @@ def report_usage_errors(context: Any) -> Iterator[None]:
 
 
 def _sentence(error: Any, context: Any) -> str:
-    """Return a sentence on a usage error; typer does not export the classes of its errors."""
+    """Return a sentence on a usage error.
+
+    Errors are told apart by their attributes and texts, because typer does not export their classes.
+    """
     option = getattr(error, "option_name", "")
     if hasattr(error, "possibilities"):  # NoSuchOption
         text = f"there is no option {option}{_suggestion(option, context)}"
@@ -75,5 +78,5 @@ def _suggestion(option: str, context: Any) -> str:
         how_to_type, formats = format_options[option]
         return f"; {how_to_type} is an option of {', '.join(formats)}"
     # compared without hyphens, which all names have in common
-    names = {name.lstrip("-"): name for name in (*options, *format_options) if name.startswith("--")}
-    return did_you_mean(option.lstrip("-"), names).replace("mean ", "mean --").replace(" or ", " or --")
+    names_without_hyphens = {name.lstrip("-") for name in (*options, *format_options) if name.startswith("--")}
+    return did_you_mean(option.lstrip("-"), names_without_hyphens).replace("mean ", "mean --").replace(" or ", " or --")

@@ -15,8 +15,8 @@ from perf2x.cli.view.http_server import ADDRESS, PageServer
 from perf2x.cli.view.recording_pages import Page
 from perf2x.errors import OutputError
 
-# without any of these variables, there is no screen for a browser
-_DISPLAY_VARIABLES = ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY")
+# a browser that can show the page needs a display, unless the user names a browser in BROWSER
+_BROWSER_VARIABLES = ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY")
 
 
 def open_pages(pages: Sequence[Page], *, quiet: bool) -> None:
@@ -60,7 +60,7 @@ def _write_temporary_pages(pages: Sequence[Page]) -> Path:
 
 
 def _open_in_browser(page: Path) -> bool:
-    if sys.platform not in ("win32", "darwin", "cygwin") and not any(map(os.environ.get, _DISPLAY_VARIABLES)):
+    if sys.platform not in ("win32", "darwin", "cygwin") and not any(map(os.environ.get, _BROWSER_VARIABLES)):
         return False  # webbrowser might start a text browser, which cannot show the page
     import webbrowser
 
