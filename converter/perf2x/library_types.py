@@ -37,8 +37,9 @@ class TableOptions(TypedDict, total=False):
     profile lists all threads."""
     keep: frozenset[str]
     """Optional columns of samples to keep; samples that differ in one of them are not summed. These are ``cpu``,
-    ``cgroup``, ``data_src`` (memory accesses) and, in timelines, ``fields`` (of tracepoints). The names ``counts`` and
-    ``events`` of Needs.columns have no effect here: they set the options ``counts`` and ``keep_other_events``."""
+    ``cgroup``, ``data_src`` (memory accesses), in timelines ``fields`` (of tracepoints), and in datasets ``host``. The
+    names ``counts`` and ``events`` of Needs.columns have no effect here: they set the options ``counts`` and
+    ``keep_other_events``."""
     stacks: bool
     """False: only count samples. Even then, stacks are read if they are deferred or must be unwound, because reports
     count those."""

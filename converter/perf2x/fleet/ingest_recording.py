@@ -38,8 +38,8 @@ def ingest_session(session: SessionInput, context: LoadContext, ident: bytes) ->
         record_counts=recording.sideband.record_counts,
         counts=tuple(counts.values()),
         comments=profile.meta.comments,
-        kernel_looked_up=stored_names is not None and stored_names.kernel_looked_up,
-        samples_say=_recorded_fields(recording),
+        has_unmapped_kernel_names=stored_names is not None and stored_names.kernel_looked_up,
+        recorded_fields=_recorded_fields(recording),
         clock_id=profile.meta.clock_id,
     )
     return StoredRecording(

@@ -50,9 +50,9 @@ class LoadOptions(Frozen):
     keep: frozenset[str] = frozenset()
     """Optional columns of samples to keep; samples that differ in one of them are not summed.
 
-    These are ``cpu``, ``cgroup``, ``data_src`` (memory accesses) and, in timelines, ``fields`` (of tracepoints). The
-    names ``counts`` and ``events`` of Needs.columns have no effect here: they set the options ``counts`` and
-    ``keep_other_events``.
+    These are ``cpu``, ``cgroup``, ``data_src`` (memory accesses), in timelines ``fields`` (of tracepoints), and in
+    datasets ``host``. The names ``counts`` and ``events`` of Needs.columns have no effect here: they set the options
+    ``counts`` and ``keep_other_events``.
     """
     stacks: bool = True
     """False: only count samples.

@@ -1,4 +1,4 @@
-"""Opens inputs and groups the files of each recording session.
+"""Opens inputs and groups those of each session.
 
 All inputs are opened once, to group them. As an open input holds a mapped file, an index and tables, only the first few
 stay open; the others are opened again when their session is loaded.
@@ -51,7 +51,11 @@ class SessionPart(Frozen):
 
 
 class SessionInput(Frozen):
-    """The files of one recording session, in the order in which the user named them."""
+    """Inputs that are loaded together.
+
+    They are the files of one perf record, in the order in which the user named them, or recordings of a dataset with
+    the same kernel and events.
+    """
 
     parts: tuple[SessionPart, ...]
     context: LoadContext

@@ -39,9 +39,9 @@ class StoredFacts(Frozen, omit_defaults=True):
     """Diagnostics, including those of names that ``fleet ingest`` looked up."""
     comments: tuple[str, ...] = ()
     """Meta.comments, except those that can be made from ``deferred`` and ``counts``."""
-    kernel_looked_up: bool = False
-    """Whether names of kernel addresses outside all mappings were looked up."""
-    samples_say: tuple[str, ...] = ()
+    has_unmapped_kernel_names: bool = False
+    """Whether the names of kernel addresses outside all mappings are stored."""
+    recorded_fields: tuple[str, ...] = ()
     """Those of ``cpu`` and ``cgroup`` that samples of at least one event have."""
     clock_id: int = -1
 
@@ -106,7 +106,7 @@ class StoredPart(StitchedRecording):
         """Facts about the session in which all recordings agree."""
         meta, kernel = self._meta, self._first["kernel_build_id"]
         bits = {"cpu": SampleType.CPU, "cgroup": SampleType.CGROUP}
-        sample_type = sum(bits[name] for name in self._facts[0].samples_say if name in bits)
+        sample_type = sum(bits[name] for name in self._facts[0].recorded_fields if name in bits)
         return Session(
             source=meta.source,
             byte_order="<",
@@ -170,4 +170,4 @@ class StoredPart(StitchedRecording):
 
         ident = self.rows[0].ident
         location_names = known_names(profile, self._restored, self._part, ident, symbols.names, inline=symbols.inline)
-        return replace(location_names, kernel_looked_up=self._facts[0].kernel_looked_up)
+        return replace(location_names, kernel_looked_up=self._facts[0].has_unmapped_kernel_names)

@@ -1,6 +1,6 @@
 """Groups the recordings of datasets into sessions.
 
-The recordings of a session have the same events and kernel; they are read together.
+The recordings of a session have the same events and kernel; they are loaded together.
 """
 
 from collections.abc import Iterator, Sequence
@@ -38,33 +38,39 @@ def _sessions_of(dataset: Input, context: LoadContext) -> Iterator[tuple[Sequenc
 
     Raises FormatError if none could be read.
     """
-    part = DatasetPart(parse_address(dataset.path))
-    part.require_recordings()
-    if "host" in context.options.keep:
+    dataset_part = DatasetPart(parse_address(dataset.path))
+    dataset_part.require_recordings()
+    if "host" in context.options.keep:  # a tag keeps samples of different hosts apart
         from perf2x.model.totals.host_noise import HOST
 
-        part.rows = [replace(row, tags={**row.tags, HOST: undo_printable(row.values["host"])}) for row in part.rows]
-    failed = [row for row in part.rows if row.values["error"] is not None]
+        dataset_part.rows = [
+            replace(row, tags={**row.tags, HOST: undo_printable(row.values["host"])}) for row in dataset_part.rows
+        ]
+    failed = [row for row in dataset_part.rows if row.values["error"] is not None]
     context.diagnostics.add(
         "recordings_failed",
         "recordings could not be read when they were added; the table of recordings has the reasons.",
         count=len(failed),
         where=next((str(row.values["source"]) for row in failed), ""),
     )
-    if len(failed) == len(part.rows):
+    if len(failed) == len(dataset_part.rows):
         raise FormatError(f"{dataset.name}: no recording of it could be read: {failed[0].values['error']}")
     groups: dict[object, list[tuple[Row, StoredFacts]]] = {}
-    for row in part.rows:
+    for row in dataset_part.rows:
         if row.values["error"] is None:
-            facts = parse_facts(row.values["facts"], part.tables.root)
+            facts = parse_facts(row.values["facts"], dataset_part.tables.root)
             groups.setdefault(_session_key(row, facts), []).append((row, facts))
     for group in groups.values():
         for first in range(0, len(group), _MAX_RECORDINGS):
             pairs = group[first : first + _MAX_RECORDINGS]
-            recording = StoredPart(
-                dataset.name, part, [row for row, _ in pairs], [facts for _, facts in pairs], context.diagnostics
+            stored = StoredPart(
+                dataset.name,
+                dataset_part,
+                [row for row, _ in pairs],
+                [facts for _, facts in pairs],
+                context.diagnostics,
             )
-            yield recording.rows, _session(dataset, recording, context)
+            yield stored.rows, _session(dataset, stored, context)
 
 
 def _session_key(row: Row, facts: StoredFacts) -> object:
@@ -74,14 +80,14 @@ def _session_key(row: Row, facts: StoredFacts) -> object:
     """
     values = row.values
     names = ("arch", "kernel", "kernel_build_id", "is_timeline", "default_event")
-    ident = row.ident if facts.kernel_looked_up else ""
-    return (*(values[name] for name in names), repr(values["events"]), facts.samples_say, facts.clock_id, ident)
+    ident = row.ident if facts.has_unmapped_kernel_names else ""
+    return (*(values[name] for name in names), repr(values["events"]), facts.recorded_fields, facts.clock_id, ident)
 
 
-def _session(dataset: Input, recording: StoredPart, context: LoadContext) -> SessionInput:
+def _session(dataset: Input, stored: StoredPart, context: LoadContext) -> SessionInput:
     from perf2x.kernel.merge_reports import common_tags
 
-    tags = common_tags([row.tags for row in recording.rows]) | dict(dataset.tags)
+    tags = common_tags([row.tags for row in stored.rows]) | dict(dataset.tags)
     tagged = Input(dataset.path, dataset.name, tags)
-    part = SessionPart(tagged, recording.source, recording.sample_count, recording.has_events, recording)
-    return SessionInput((part,), context)
+    session_part = SessionPart(tagged, stored.source, stored.sample_count, stored.has_events, stored)
+    return SessionInput((session_part,), context)
