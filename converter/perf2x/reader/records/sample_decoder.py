@@ -29,7 +29,7 @@ _Columns = dict[str, Any]
 
 
 class SampleLayout(Frozen):
-    """Attributes that determine the positions of a sample's fields."""
+    """Attributes with which a sample's fields are decoded."""
 
     sample_type: int
     read_format: int
@@ -58,8 +58,9 @@ def decode_samples(
     """Decode the samples of a block that contains only samples of one layout.
 
     ``event`` (n,) is each sample's event. ``periods`` (events,) are for samples that do not record one. Returns the
-    samples; (n,) whether each is complete; and (n,) whether its registers have an unknown layout, so that its later
-    fields could not be read (None if all are known). ``want`` does not change which samples are complete.
+    samples; (n,) whether each is complete; and (n,) whether its registers have an unknown layout (None if all are
+    known). Later fields of such a sample could not be read; it counts as complete all the same. ``want`` does not
+    change which samples are complete.
     """
     cursor = FieldCursor(block)
     columns: _Columns = {"time": None, "cpu": None, "addr": None, "extra": {}}
