@@ -1,12 +1,13 @@
 """Counts frames with and without a name by object, for the summary and ``info --json``.
 
-A frame counts once for every sample whose stack has it.
+Here, a frame is an address in the stack of a sample: inlined functions do not count, and a recursive function counts
+each time.
 """
 
 import numpy as np
 
 from perf2x.base.columnar import I64, Bools, Frozen, argsort_small, as_int64, as_intp, bincount, cumsum, sum_at, sum_of
-from perf2x.model.profile import Profile, depths, stack_weights
+from perf2x.model.profile import Profile, depths, samples_by_leaf
 
 
 class ObjectReport(Frozen):
@@ -61,25 +62,25 @@ class SymbolReport(Frozen):
         return tuple(row for row in self.objects if row.unnamed)
 
 
-def location_weights(profile: Profile) -> I64:
+def frame_counts(profile: Profile) -> I64:
     """Return (2, locations): the number of frames of all samples at each location, and of innermost frames."""
-    weight = stack_weights(profile.samples, len(profile.stacks))
-    innermost = sum_at(profile.stacks.location, weight, len(profile.locations))
+    count = samples_by_leaf(profile.samples, len(profile.stacks))
+    innermost = sum_at(profile.stacks.location, count, len(profile.locations))
     parent = as_int64(profile.stacks.parent)
     depth = depths(parent)
     # add the samples of each row to its parent, level by level, deepest first
     for rows in np.split(argsort_small(depth), cumsum(bincount(depth))[:-1])[:0:-1]:
-        np.add.at(weight, as_intp(parent[rows]), weight[rows])
-    return np.stack([sum_at(profile.stacks.location, weight, len(profile.locations)), innermost])
+        np.add.at(count, as_intp(parent[rows]), count[rows])
+    return np.stack([sum_at(profile.stacks.location, count, len(profile.locations)), innermost])
 
 
-def object_report(name: str, build_id: bytes, weights: I64, is_named: Bools, reason: str) -> ObjectReport:
+def object_report(name: str, build_id: bytes, counts: I64, is_named: Bools, reason: str) -> ObjectReport:
     """Sum up the n locations of one object.
 
-    ``weights`` (2, n) are the locations' columns of ``location_weights``; ``is_named`` (n,).
+    ``counts`` (2, n) are the locations' columns of ``frame_counts``; ``is_named`` (n,).
     """
     (named, named_samples), (unnamed, unnamed_samples) = (
-        [sum_of(weight[selected]) for weight in weights] for selected in (is_named, ~is_named)
+        [sum_of(count[selected]) for count in counts] for selected in (is_named, ~is_named)
     )
     samples = named_samples + unnamed_samples
     return ObjectReport(name, build_id.hex(), named, unnamed, reason if unnamed else "", samples, unnamed_samples)

@@ -29,7 +29,7 @@ from perf2x.symbolizer.profile_lines import ProfileLineBuilder
 from perf2x.symbolizer.sources.cached_lines import cache_path_of
 from perf2x.symbolizer.sources.symbol_source import Context, DsoKind, SymbolSource
 from perf2x.symbolizer.symbol_options import SymbolOptions
-from perf2x.symbolizer.symbol_report import ObjectReport, SymbolReport, location_weights, object_report, sorted_report
+from perf2x.symbolizer.symbol_report import ObjectReport, SymbolReport, frame_counts, object_report, sorted_report
 
 # Estimated time to read debug info: for each KiB of .debug_info, and for each compilation unit.
 MICROSECONDS_PER_KIB, MICROSECONDS_PER_UNIT = 20, 5000
@@ -123,18 +123,18 @@ class ProfileSymbolizer:
             for task, task_results in zip(self._tasks, results, strict=True)
             for number, result in zip(task, task_results, strict=True)
         }
-        weights, report_rows = location_weights(self._profile), []
+        counts, report_rows = frame_counts(self._profile), []
         lines = ProfileLineBuilder(self._profile)
         for number in sorted(by_object):
             self._context.diagnostics.absorb(by_object[number].diagnostic_counts)
         for mapped_object, result in self._objects.completed(by_object):
             lines.add(mapped_object, result)
-            key, object_weights = mapped_object.key, weights[:, mapped_object.locations]
+            key, object_counts = mapped_object.key, counts[:, mapped_object.locations]
             name = key.name or f"//anon of process {mapped_object.pid}"
-            report_rows.append(object_report(name, key.build_id, object_weights, result.count > 0, result.reason))
-        report_rows.append(_unmapped_row(self._profile, lines.line_count, weights))
+            report_rows.append(object_report(name, key.build_id, object_counts, result.count > 0, result.reason))
+        report_rows.append(_unmapped_row(self._profile, lines.line_count, counts))
         named, has_exact = lines.finish(self._profile), lines.has_exact
-        del weights, lines
+        del counts, lines
         settled = settle_interrupted(*self._with_named_twins(named), self._context.session.arch, has_exact=has_exact)
         ordered = in_function_order(settled, len(self._profile.strings))
         keeps_full_names = self._context.options.keep_full_names
@@ -188,14 +188,14 @@ def _divide_into_tasks(objects: Sequence[MappedObject]) -> list[list[int]]:
     return list(tasks.values())
 
 
-def _unmapped_row(profile: Profile, line_count: I64, weights: I64) -> ObjectReport:
+def _unmapped_row(profile: Profile, line_count: I64, counts: I64) -> ObjectReport:
     """Return the row of frames outside all mappings, except kernel frames, which belong to the kernel's row."""
     locations = profile.locations
     is_unmapped = (
         (line_count == 0) & (locations.mapping < 0) & ~locations.synthetic & (locations.mode != CpuMode.KERNEL)
     )
     is_named = falses(sum_of(is_unmapped))
-    return object_report("[unknown]", b"", weights[:, is_unmapped], is_named, "no mapping contained these addresses")
+    return object_report("[unknown]", b"", counts[:, is_unmapped], is_named, "no mapping contained these addresses")
 
 
 def _with_full_names(profile: Profile) -> Profile:

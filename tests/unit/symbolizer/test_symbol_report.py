@@ -5,11 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perf2x.model.profile.profile import Stacks
-from perf2x.symbolizer.symbol_report import location_weights
+from perf2x.symbolizer.symbol_report import frame_counts
 from tests.support.profile_builder import make_profile
 
 
-def scalar_weights(parents, locations, samples, count) -> list[int]:
+def scalar_counts(parents, locations, samples, count) -> list[int]:
     weights = [0] * count
     for stack, number in samples:
         while stack >= 0:
@@ -36,6 +36,6 @@ def test_weights_agree_with_a_count_frame_by_frame(data, by_levels, count) -> No
         profile.strings, profile.events, profile.threads, profile.mappings, profile.functions, profile.locations,
         Stacks(np.array(parents, np.int32), np.array(locations, np.int32)), made,
     )  # fmt: skip
-    assert location_weights(profile)[0].tolist() == scalar_weights(parents, locations, samples, 3)
-    leaves = scalar_weights([-1] * count, locations, samples, 3)
-    assert location_weights(profile)[1].tolist() == leaves
+    assert frame_counts(profile)[0].tolist() == scalar_counts(parents, locations, samples, 3)
+    leaves = scalar_counts([-1] * count, locations, samples, 3)
+    assert frame_counts(profile)[1].tolist() == leaves

@@ -13,7 +13,7 @@ from perf2x.base.columnar import Bools, as_int64, as_intp, falses, flatnonzero, 
 from perf2x.model.advice import Advice
 from perf2x.model.number_format import plural
 from perf2x.model.printable_text import base_name
-from perf2x.model.profile import Profile, path_sums, stack_weights
+from perf2x.model.profile import Profile, path_sums, samples_by_leaf
 from perf2x.model.recording import Event, Session
 from perf2x.model.step_report import StepReport
 from perf2x.symbolizer.symbol_report import SymbolReport
@@ -228,7 +228,7 @@ def _samples_without_caller(profile: Profile, is_walked: Bools, context: "Contex
     from perf2x.features.recording_advice.missing_callers import samples_without_caller
 
     location = profile.stacks.location
-    samples_of_stack = stack_weights(profile.samples, len(location), is_walked[profile.samples.event])
+    samples_of_stack = samples_by_leaf(profile.samples, len(location), is_walked[profile.samples.event])
     return samples_without_caller(profile, context, sum_at(location, samples_of_stack, len(profile.locations)))
 
 
@@ -254,7 +254,7 @@ def _count_user_stacks(profile: Profile, is_walked: Bools) -> tuple[int, int]:
     is_first_user, is_second_user, is_third_user, is_mapped = (
         sums & flag != 0 for flag in (*_USER_FRAMES, _OUTERMOST_IS_MAPPED)
     )
-    samples_of_stack = stack_weights(profile.samples, len(parent), is_walked[profile.samples.event])
+    samples_of_stack = samples_by_leaf(profile.samples, len(parent), is_walked[profile.samples.event])
     return sum_of(samples_of_stack[is_first_user]), sum_of(
         samples_of_stack[is_first_user & ~is_third_user & ~(is_second_user & is_mapped)]
     )

@@ -160,7 +160,7 @@ def ancestors(parent: I64, rows: I64, steps: I64) -> I64:
     return result
 
 
-def stack_weights(samples: ProfileSamples, rows: int, is_counted: Bools | None = None) -> I64:
+def samples_by_leaf(samples: ProfileSamples, rows: int, is_counted: Bools | None = None) -> I64:
     """Return (``rows``,) the number of samples with each leaf; ``is_counted`` (samples,) selects samples."""
     # np.bincount adds floats, which are exact below 2**53 samples
     count = samples.count if is_counted is None else samples.count * is_counted
