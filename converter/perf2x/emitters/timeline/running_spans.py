@@ -26,7 +26,7 @@ from perf2x.base.columnar import (
     searchsorted,
     take_rows_of,
 )
-from perf2x.emitters.timeline.box_layout import BoxChains, earlier_ends, place_boxes
+from perf2x.emitters.timeline.box_layout import BoxLanes, earlier_ends, place_boxes
 from perf2x.emitters.timeline.running_time import (
     FAR,
     RunningTime,
@@ -97,7 +97,7 @@ def _cut_guesses(runs: RunningSpans, is_guess: Bools, is_out: Bools) -> RunningS
     ``is_guess`` (runs,): the start is a guess where ``is_out`` (a switch-out made the run), otherwise the end.
     """
     order = argsort_rows([runs.cpu, runs.end, runs.start])
-    end_before = earlier_ends(runs.end, BoxChains.in_order(order, runs.cpu))
+    end_before = earlier_ends(runs.end, BoxLanes.in_order(order, runs.cpu))
     cut_start, cut_end = is_guess & is_out & (runs.cpu >= 0), is_guess & ~is_out & (runs.cpu >= 0)
     start = np.where(cut_start, np.minimum(np.maximum(runs.start, end_before), runs.end), runs.start)
     order = argsort_rows([runs.cpu, start])
@@ -185,12 +185,12 @@ def _place_around_holes(
     """
     clock = RunningTime.without(holes)
     time = clock.from_wall(boxes.track, boxes.time)
-    chains = [BoxChains.of(boxes.track, time)]
+    lanes = [BoxLanes.of(boxes.track, time)]
     if cpu is not None:
-        chains.append(BoxChains.of(_cpu_chains(cpu, boxes.track, holes), time))
-    start, end = place_boxes(time, boxes.length, chains)
+        lanes.append(BoxLanes.of(_cpu_lanes(cpu, boxes.track, holes), time))
+    start, end = place_boxes(time, boxes.length, lanes)
     del time
-    chains.clear()
+    lanes.clear()
     box_of_piece, pieces = clock.to_wall(boxes.track, start, end)
     if cpu is not None and len(runs):
         pieces = _cut_at_runs(cpu[box_of_piece], pieces, runs)
@@ -199,8 +199,8 @@ def _place_around_holes(
     return box_of_piece, pieces
 
 
-def _cpu_chains(cpu: AnyArray, track: AnyArray, holes: Spans) -> AnyArray:
-    """A track with holes has a clock of its own, so its boxes cannot be in a chain with those of other tracks."""
+def _cpu_lanes(cpu: AnyArray, track: AnyArray, holes: Spans) -> AnyArray:
+    """A track with holes has a clock of its own, so its boxes cannot be in a lane with those of other tracks."""
     if not len(holes):
         return cpu
     return np.where(np.isin(track, holes.track), int(cpu.max(initial=0)) + 1 + as_int64(track), cpu)
@@ -232,9 +232,9 @@ def _cut_at_runs(cpu: AnyArray, pieces: Spans, runs: RunningSpans) -> Spans:
 def _starts_after_others(cpu: AnyArray, pieces: Spans) -> I64:
     """Return (pieces,) starts that are not before the end of an earlier piece on the CPU.
 
-    Boxes of tracks with holes were placed without regard to other tracks (`_cpu_chains`), and so may overlap others.
+    Boxes of tracks with holes were placed without regard to other tracks (`_cpu_lanes`), and so may overlap others.
     """
-    start = np.maximum(pieces.start, earlier_ends(pieces.end, BoxChains.of(cpu, pieces.start)))
+    start = np.maximum(pieces.start, earlier_ends(pieces.end, BoxLanes.of(cpu, pieces.start)))
     return np.minimum(start, pieces.end)
 
 

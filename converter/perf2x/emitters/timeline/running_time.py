@@ -39,7 +39,7 @@ from perf2x.base.columnar import (
     trues,
     unique_inverse,
 )
-from perf2x.emitters.timeline.box_layout import BoxChains, earlier_ends
+from perf2x.emitters.timeline.box_layout import BoxLanes, earlier_ends
 
 FAR = 1 << 61
 """Nanoseconds beyond all times; sums and differences of two times still fit into int64."""
@@ -83,8 +83,8 @@ def union_of(one: Spans, other: Spans) -> Spans:
     both = join_tables([one, other])
     both = replace(both, end=np.minimum(both.end, FAR))
     both = take_rows_of(both, argsort_rows([both.track, both.start, both.end]))
-    chains = BoxChains.in_order(None, both.track)
-    first = flatnonzero(chains.is_first | (both.start > earlier_ends(both.end, chains)))
+    lanes = BoxLanes.in_order(None, both.track)
+    first = flatnonzero(lanes.is_first | (both.start > earlier_ends(both.end, lanes)))
     end = np.maximum.reduceat(both.end, as_intp(first)) if len(first) else both.end
     return replace(take_rows_of(both, first), end=end)
 

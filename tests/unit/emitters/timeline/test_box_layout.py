@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perf2x.emitters.timeline import box_layout
-from perf2x.emitters.timeline.box_layout import BoxChains, order_unless_sorted, place_boxes
+from perf2x.emitters.timeline.box_layout import BoxLanes, order_unless_sorted, place_boxes
 
 BOXES = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2), st.integers(0, 400), st.integers(1, 60)), max_size=25)
 """Track, CPU, moment, length."""
@@ -24,8 +24,8 @@ def test_rows_are_ordered_by_lane_then_time_and_equal_ones_stay(rows, in_order) 
     )
 
 
-def scalar_chains(*columns: list[int]) -> list[list[list[int]]]:
-    """Boxes (their numbers) of each line, by moment; the first column holds the moments."""
+def scalar_lanes(*columns: list[int]) -> list[list[list[int]]]:
+    """Boxes (their numbers) of each lane, by moment; the first column holds the moments."""
     moment = columns[0]
     return [
         [
@@ -39,9 +39,9 @@ def scalar_chains(*columns: list[int]) -> list[list[list[int]]]:
 def twin(moment: list[int], length: list[int], kinds: list[list[list[int]]]) -> list[tuple[int, int]]:
     end = list(moment)
     for _ in range(16 if len(kinds) > 1 else 1):
-        for chains in kinds:
-            for chain in chains:
-                for row, later in reversed(list(pairwise(chain))):
+        for lanes in kinds:
+            for lane in lanes:
+                for row, later in reversed(list(pairwise(lane))):
                     end[row] = min(end[row], end[later] - length[later])
     end = [max(one, when - 4 * long) for one, when, long in zip(end, moment, length, strict=True)]
     boxes = [(max(one - long, 0), max(one, 0)) for one, long in zip(end, length, strict=True)]
@@ -51,17 +51,17 @@ def twin(moment: list[int], length: list[int], kinds: list[list[list[int]]]) -> 
 
 
 def earliest(row: int, boxes: list[tuple[int, int]], kinds: list[list[list[int]]]) -> int:
-    chains = [chain for chains in kinds for chain in chains if row in chain]
-    return max((boxes[other][1] for chain in chains for other in chain[: chain.index(row)]), default=0)
+    lanes = [lane for lanes in kinds for lane in lanes if row in lane]
+    return max((boxes[other][1] for lane in lanes for other in lane[: lane.index(row)]), default=0)
 
 
 def close_gaps(boxes: list[tuple[int, int]], kinds: list[list[list[int]]]) -> list[tuple[int, int]]:
     result = list(boxes)
-    for chain in kinds[0]:
-        left = sum(end - start for start, end in (boxes[row] for row in chain)) / 200
+    for lane in kinds[0]:
+        left = sum(end - start for start, end in (boxes[row] for row in lane)) / 200
         gaps = []
-        for at, row in enumerate(chain[1:], 1):
-            own = max(boxes[other][1] for other in chain[:at])
+        for at, row in enumerate(lane[1:], 1):
+            own = max(boxes[other][1] for other in lane[:at])
             gap = boxes[row][0] - own
             if gap > 0 and boxes[row][1] > boxes[row][0] and earliest(row, boxes, kinds) == own:
                 gaps.append((gap, row, own))
@@ -74,23 +74,23 @@ def close_gaps(boxes: list[tuple[int, int]], kinds: list[list[list[int]]]) -> li
 
 def vectorised(rows: list[tuple[int, int, int, int]], with_cpus: bool) -> tuple[np.ndarray, np.ndarray]:
     track, cpu, moment, length = (np.array([row[at] for row in rows], np.int64) for at in range(4))
-    chains = [BoxChains.of(track, moment)] + ([BoxChains.of(cpu, moment)] if with_cpus else [])
-    return place_boxes(moment, length, chains)
+    lanes = [BoxLanes.of(track, moment)] + ([BoxLanes.of(cpu, moment)] if with_cpus else [])
+    return place_boxes(moment, length, lanes)
 
 
 @given(BOXES, st.booleans(), st.sampled_from((1, 1000)), st.sampled_from((0, 256)))
 def test_boxes_are_placed_as_the_twin_places_them(rows, with_cpus, scale, long) -> None:
-    """``long`` 0: chains are lowered one by one."""
+    """``long`` 0: lanes are lowered one by one."""
     rows = [(track, cpu, moment * scale, length * scale + 3) for track, cpu, moment, length in rows]
-    with patch.object(box_layout, "_LONG_CHAIN", long):
+    with patch.object(box_layout, "_LONG_LANE", long):
         start, end = vectorised(rows, with_cpus)
     track, cpu, moment, length = ([row[at] for row in rows] for at in range(4))
-    kinds = scalar_chains(moment, track, *([cpu] if with_cpus else []))
+    kinds = scalar_lanes(moment, track, *([cpu] if with_cpus else []))
     assert list(zip(start.tolist(), end.tolist(), strict=True)) == twin(moment, length, kinds)
 
 
 @given(BOXES, st.booleans())
-def test_boxes_of_a_chain_never_overlap(rows, with_cpus) -> None:
+def test_boxes_of_a_lane_never_overlap(rows, with_cpus) -> None:
     start, end = vectorised(rows, with_cpus)
     assert np.all((start >= 0) & (start <= end))
     for column in (0, 1)[: 1 + with_cpus]:
