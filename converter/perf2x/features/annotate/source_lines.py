@@ -1,7 +1,7 @@
 """Finds source files of a profile's objects, and reads their lines for listings.
 
-Paths in debug info are followed only if the recording was made on this machine and the object is installed here
-(base/binaries/find/untrusted_paths.py).
+Paths in debug info are always followed below ``--symfs`` and ``--source-dir``. They are followed to this machine's own
+files only if the recording was made here and the object is installed here (base/binaries/find/untrusted_paths.py).
 """
 
 from collections.abc import Iterable
@@ -49,8 +49,8 @@ class SourceLines:
         return {number: text[:_MAX_LINE_LENGTH] for number, text in texts.items() if text is not None}, file.reason
 
     def _are_installed_objects(self, locations: I64) -> bool:
-        """With archives or bundles, the answer is False: the path may come from an object with the same build id."""
         context = self._context
+        # an archive, which may be a bundle, can hold a forged object with the build id of the installed one
         if not context.recorded.was_made_here or context.options.archives:
             return False
         mappings = unique(self._profile.locations.mapping[locations]).tolist()
