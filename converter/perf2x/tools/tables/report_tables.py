@@ -1,4 +1,4 @@
-"""Tables that a report has besides those of ``top`` and ``diff``: callers, and hottest paths."""
+"""The tables of a report: those of ``top``, callers, and hottest paths."""
 
 from collections.abc import Iterable
 
@@ -13,10 +13,13 @@ from perf2x.tools.tables.top_rows import TopTable
 
 
 class CallTree(Frozen):
-    """The call tree of one event: a row for each function and each path of callers that leads to it."""
+    """The call tree of one event, with a row for each path of calls, which ends at its function.
+
+    Row 0 is the root (key −1).
+    """
 
     names: list[Key]
-    """Function and object of each key in ``tree``."""
+    """Function and object of each number in ``tree.key``."""
     tree: FrameTree
     own: I64
     """(rows,) self costs."""
@@ -74,26 +77,29 @@ class ReportTables(Frozen):
     """Cost of samples of process 0, whose threads are the idle tasks of all CPUs."""
 
 
-def report_tables(profile: Profile, value: str, rows: int, columns: Iterable[str] = ()) -> ReportTables:
-    """Return the tables, with at most ``rows`` rows each; ``value`` and ``columns`` are as in ``TopTable``."""
-    by_self = TopTable(profile, "function", "self", value, rows, [*columns])
+def report_tables(profile: Profile, value: str, limit: int, columns: Iterable[str] = ()) -> ReportTables:
+    """Return the tables; ``value``, ``limit`` and ``columns`` are as in ``TopTable``.
+
+    ``limit`` also limits the paths; callers are not limited.
+    """
+    by_self = TopTable(profile, "function", "self", value, limit, [*columns])
     by_total = by_self.sorted_by("total")
-    objects, threads = (TopTable(profile, kind, "self", value, rows) for kind in ("object", "thread"))
+    objects, threads = (TopTable(profile, kind, "self", value, limit) for kind in ("object", "thread"))
     calls, samples, cost = call_tree(profile, value), profile.samples, _costs(profile, value)
     # mode of each sample's innermost frame; samples without a stack count as user code
     mode = np.append(profile.locations.mode[profile.stacks.location], CpuMode.USER)[samples.stack]
     pid = np.append(profile.threads.pid, -1)[samples.thread]
     kernel_cost, idle_cost = (sum_of(cost[is_part]) for is_part in (mode == CpuMode.KERNEL, pid == 0))
     callers = callers_of(calls, [*by_self.keys, *by_total.keys])
-    return ReportTables(by_self, by_total, objects, threads, callers, hot_paths(calls, rows), kernel_cost, idle_cost)
+    return ReportTables(by_self, by_total, objects, threads, callers, hot_paths(calls, limit), kernel_cost, idle_cost)
 
 
 def call_tree(profile: Profile, value: str = "period") -> CallTree:
     """Merge stacks by function and object, with the costs of the default event."""
     frames = location_frames(profile)
-    names, line_of_frame = rows_of_frames(frames, "function")
+    names, row_of_frame = rows_of_frames(frames, "function")
     stacks = expand(profile.stacks, frames.of_location)
-    return CallTree(names, *weighted_tree(stacks, line_of_frame, profile.samples.stack, _costs(profile, value)))
+    return CallTree(names, *weighted_tree(stacks, row_of_frame, profile.samples.stack, _costs(profile, value)))
 
 
 def _costs(profile: Profile, value: str) -> I64:
@@ -115,7 +121,7 @@ def hot_paths(calls: CallTree, limit: int, min_share: float = 0.05) -> list[HotP
     ends = ends[lexsort((ends, tree.depth[ends], -total[ends]))][:limit]
     chains = paths(tree.parent, tree.depth, ends, outermost_first=True).rows()
     return [
-        HotPath([calls.names[key] for key in tree.key[chain[1:]].tolist()], own, cost)
+        HotPath([calls.names[number] for number in tree.key[chain[1:]].tolist()], own, cost)
         for chain, own, cost in zip(chains, calls.own[ends].tolist(), total[ends].tolist(), strict=True)
     ]
 
@@ -126,14 +132,14 @@ def callers_of(calls: CallTree, functions: Iterable[Key]) -> dict[Key, list[Call
     The callers of a recursive function are those of its outermost call.
     """
     names, tree, callers = [*calls.names, ("", "")], calls.tree, {}  # the last name is for key −1
-    for name in dict.fromkeys(functions):
-        is_function = tree.key == names.index(name)
+    for function in dict.fromkeys(functions):
+        is_function = tree.key == names.index(function)
         # in an outermost call, the function is on the path from the root only once, at its end
         is_outermost = is_function & (path_sums(tree.parent, as_int64(is_function)) == 1)
         outermost = flatnonzero(is_outermost & (calls.total > 0))
         caller, caller_row = unique_inverse(tree.key[tree.parent[outermost]])
         value = sum_at(caller_row, calls.total[outermost], len(caller))
         costs = zip(caller.tolist(), value.tolist(), strict=True)
-        rows = [Caller(names[key][0], names[key][1], cost) for key, cost in costs]
-        callers[name] = sorted(rows, key=lambda row: (-row.value, *row.key))
+        rows = [Caller(names[number][0], names[number][1], cost) for number, cost in costs]
+        callers[function] = sorted(rows, key=lambda row: (-row.value, *row.key))
     return callers
