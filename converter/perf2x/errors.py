@@ -42,7 +42,10 @@ class OptionError(Perf2xError):
 
 
 class SettingError(OptionError):
-    """One setting, which the text names, cannot be accepted because of its value, the output format or the input."""
+    """One setting cannot be accepted because of its value, the output format or the input.
+
+    Every second argument is a setting's name, as in Perf2xError.
+    """
 
 
 class SeveralFunctionsError(OptionError):

@@ -54,10 +54,14 @@ def _columns_named(profile: Profile, name: str) -> list[SelectedColumn]:
         return [column for column in _event_columns(profile) if column.events != (profile.default_event,)]
     found = _matches(profile, name)
     if len(found) != 1:
-        needs = " ({} by {})".format(*map(" or ".join, _RATIOS[name][:2])) if name in _RATIOS else ""
-        problem = "could be several" if found else "is not in this recording"
-        event_list = ", ".join(event.name for event in profile.events) or "none"
-        raise SettingError("", "columns", f" {name}{needs} {problem}; it has {event_list}")
+        if found:
+            problem = "matches several events"
+        elif name in _RATIOS:
+            problem = "needs {}, and {}".format(*map(" or ".join, _RATIOS[name][:2]))
+        else:
+            problem = "is not in this recording"
+        event_list = ", ".join(event.name for event in profile.events) or "no events"
+        raise SettingError("", "columns", f" {name} {problem}; the recording has {event_list}")
     return found
 
 
