@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     import tarfile
 
 RECORDING = "perf.data"
-MAPS = "maps"
+JIT_FOLDER = "maps"
 LIST = "bundle.json"
 SCHEMA = 1
 """Version of the format of bundle.json."""
@@ -49,8 +49,8 @@ Earlier members, and all files of the recording, are unpacked to unnamed files, 
 """
 RECORDED = re.compile(r"perf\.data(/data(\.\d{1,9})?|/kcore_dir/(kallsyms|modules))?")
 """Names of members that are the recording or, if it is a directory, its files; but not the kernel's code (kcore)."""
-_PERF_MAP = re.compile(rf"{MAPS}/perf-\d{{1,10}}\.map")
-_JITDUMP = re.compile(rf"{MAPS}/[\w.-]{{1,64}}", re.ASCII)
+_PERF_MAP = re.compile(rf"{JIT_FOLDER}/perf-\d{{1,10}}\.map")
+_JITDUMP = re.compile(rf"{JIT_FOLDER}/[\w.-]{{1,64}}", re.ASCII)
 
 
 @contextlib.contextmanager
@@ -70,7 +70,7 @@ def open_bundles(
     with contextlib.ExitStack() as open_files:
         directory = open_files.enter_context(private_directory())
         recordings = {name: directory / f"{number}-{RECORDING}" for number, name in enumerate(bundles)}
-        maps = directory / MAPS
+        maps = directory / JIT_FOLDER
         maps.mkdir()
         for name, recording in recordings.items():
             set_shown_name(recording, f"{name}, {RECORDING}")

@@ -31,7 +31,7 @@ class VmlinuxSource(BuiltInSource):
     def covers(self, dso: Dso) -> bool:
         """Return True for the kernel, but not for a guest's.
 
-        If the user named a kallsyms file and no vmlinux, the source covers nothing.
+        If the user named a kallsyms file and no vmlinux, that file alone names the kernel.
         """
         options = self._context.options
         return (

@@ -16,7 +16,7 @@ from perf2x.base.files.unpack_limit import memory_limit, too_large
 from perf2x.base.frozen_struct import Frozen
 from perf2x.base.mapping_names import is_jitdump, is_vdso
 from perf2x.errors import ObjectError
-from perf2x.kernel.open_bundle import MAPS
+from perf2x.kernel.open_bundle import JIT_FOLDER
 from perf2x.model.profile import Profile
 from perf2x.stitcher.unwind.aarch64 import AARCH64
 from perf2x.stitcher.unwind.x86_64 import I386, X86_64
@@ -70,12 +70,12 @@ class _ContentsCollector:
         kind, name = mapped.key.kind, mapped.key.name
         try:
             if kind is DsoKind.KERNEL:
-                self._add_kernel(name)
+                self._add_kernel(mapped)
             elif kind is DsoKind.ANONYMOUS:
-                if mapped.pid >= 0:  # −1: data
+                if mapped.pid >= 0:  # data has no process, and no names
                     self._add_perf_map(mapped)
             elif kind is DsoKind.FILE and is_jitdump(name):
-                self._add_dump(mapped)
+                self._add_jitdump(mapped)
             # BPF programs and trampolines (SYMBOL) have no file, and [vsyscall] needs none
             elif kind is not DsoKind.SYMBOL and name != "[vsyscall]":
                 self._add_files(mapped)
@@ -87,8 +87,8 @@ class _ContentsCollector:
         if not found.files:
             self.contents.left_out[key.name] = found.reason
             return
-        kind = "vdso" if key.kind is DsoKind.VDSO else "elf"
-        self._add_object(key.name, key.build_id, found, kind)
+        suffix = "vdso" if key.kind is DsoKind.VDSO else "elf"
+        self._add_object(key.name, key.build_id, found, suffix)
 
     def _find_files(self, mapped: MappedObject) -> ObjectFiles:
         key, context = mapped.key, self._context
@@ -99,14 +99,15 @@ class _ContentsCollector:
             return ModuleSource(context).files(dso_of(self._profile, mapped, found)) or found
         return found
 
-    def _add_object(self, name: str, build_id: bytes, found: ObjectFiles, kind: str) -> None:
-        """Add the main file as the member ``kind`` (``elf`` or ``vdso``), and a second one, if any, as ``debug``."""
+    def _add_object(self, name: str, build_id: bytes, found: ObjectFiles, suffix: str) -> None:
+        """Add the main file with a suffix (``elf`` or ``vdso``), and a second one, if any, with ``debug``."""
         main_file = found.code or found.symbols or found.files[0]
         second_file = found.symbols if self._only_symbols else (found.dwarf or found.symbols)
-        members = {kind: main_file}
+        files_by_suffix = {suffix: main_file}
         if second_file is not None and second_file is not main_file:
-            members["debug"] = second_file
-        self._add_members(name, build_id, {member: self._contents(file) for member, file in members.items()})
+            files_by_suffix["debug"] = second_file
+        readers = {suffix: self._reader_of(file) for suffix, file in files_by_suffix.items()}
+        self._add_members(name, build_id, readers)
         if found.dwarf is not None and not self._only_symbols and has_supplementary_file(found.dwarf):
             self._add_supplementary(name, found.dwarf)
 
@@ -119,9 +120,9 @@ class _ContentsCollector:
         if dwz_file is None:
             self.contents.left_out[f"{name} (dwz)"] = reason
         else:
-            self._add_members(f"{name} (dwz)", dwz_file.build_id, {"debug": self._contents(dwz_file)})
+            self._add_members(f"{name} (dwz)", dwz_file.build_id, {"debug": self._reader_of(dwz_file)})
 
-    def _contents(self, file: ElfObject) -> Callable[[], bytes]:
+    def _reader_of(self, file: ElfObject) -> Callable[[], bytes]:
         """Return a function that reads the file.
 
         Raises ObjectError for a sparse file much larger than its size on disk.
@@ -131,29 +132,29 @@ class _ContentsCollector:
             raise ObjectError(*too_large(f"{file.name}: ", on_disk, limit))
         return lambda: without_code_and_data(file, _KNOWN_CODE) if self._only_symbols else file.read(0, file.size)
 
-    def _add_members(self, name: str, build_id: bytes, members: dict[str, Callable[[], bytes]]) -> None:
+    def _add_members(self, name: str, build_id: bytes, readers: dict[str, Callable[[], bytes]]) -> None:
+        """Add an object with its files; ``readers`` are functions that read them, by suffix."""
         folder = f"objects/{(build_id or substitute_build_id(name)).hex()}"
-        member_contents = {f"{folder}/{kind}": contents for kind, contents in members.items()}
-        self.contents.members |= member_contents
-        self.contents.objects.append(BundledObject(name, build_id.hex(), tuple(member_contents)))
+        members = {f"{folder}/{suffix}": read for suffix, read in readers.items()}
+        self.contents.members |= members
+        self.contents.objects.append(BundledObject(name, build_id.hex(), tuple(members)))
 
-    def _add_kernel(self, name: str) -> None:
+    def _add_kernel(self, mapped: MappedObject) -> None:
         """Add vmlinux and kallsyms if they are found; a recording with a ``kcore_dir`` has its own kallsyms."""
-        context, build_id = self._context, self._context.kernel_build_id
+        context, name = self._context, mapped.key.name
         if name.startswith("[guest"):
             self.contents.left_out[name] = "a guest's kernel"
             return
-        members: dict[str, Callable[[], bytes]] = {}
-        source = VmlinuxSource(context)
-        searches_vmlinux = context.options.vmlinux is not None or context.options.kallsyms is None
-        files = source.files if searches_vmlinux else None
+        readers: dict[str, Callable[[], bytes]] = {}
+        vmlinux = VmlinuxSource(context)
+        files = vmlinux.files if vmlinux.covers(dso_of(self._profile, mapped, ObjectFiles())) else None
         if files is not None and files.files:
-            members["elf"] = self._contents(files.symbols or files.files[0])
+            readers["elf"] = self._reader_of(files.symbols or files.files[0])
         kallsyms, reason = KernelSource(context).contents()
         if kallsyms is not None and not context.session.kcore_dir:
-            members["kallsyms"] = lambda: kallsyms
-        if members:
-            self._add_members("[kernel.kallsyms]", build_id, members)
+            readers["kallsyms"] = lambda: kallsyms
+        if readers:
+            self._add_members("[kernel.kallsyms]", context.kernel_build_id, readers)
         elif kallsyms is None:
             self.contents.left_out["[kernel.kallsyms]"] = reason
 
@@ -165,18 +166,20 @@ class _ContentsCollector:
         elif not np.any(table.find(np.sort(address)) >= 0):  # perhaps a link to some other file, not to be packed
             reason = f"{shown_name(path)} names none of the sampled code"
         else:
-            self._add_map(f"perf-{mapped.pid}.map", str(path), path)
+            self._add_jit_file(f"perf-{mapped.pid}.map", str(path), path)
             return
         self.contents.left_out[f"//anon of process {mapped.pid}"] = reason
 
-    def _add_dump(self, mapped: MappedObject) -> None:
+    def _add_jitdump(self, mapped: MappedObject) -> None:
         dump = JitdumpFiles.of(self._context).open(mapped.key.name, mapped.pid)
+        # its mappings came from the file, so it is missing only if it vanished since
         if dump is not None:
-            self._add_map(mapped.key.name.rpartition("/")[2], mapped.key.name, Path(dump.name))
+            self._add_jit_file(mapped.key.name.rpartition("/")[2], mapped.key.name, Path(dump.name))
 
-    def _add_map(self, member: str, name: str, path: Path) -> None:
-        self.contents.members[f"{MAPS}/{member}"] = path.read_bytes
-        self.contents.objects.append(BundledObject(name, "", (f"{MAPS}/{member}",)))
+    def _add_jit_file(self, filename: str, name: str, path: Path) -> None:
+        member = f"{JIT_FOLDER}/{filename}"
+        self.contents.members[member] = path.read_bytes
+        self.contents.objects.append(BundledObject(name, "", (member,)))
 
 
 def _size_on_disk(file: ElfObject) -> int:
