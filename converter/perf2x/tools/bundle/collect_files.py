@@ -83,12 +83,20 @@ class _ContentsCollector:
             self.contents.left_out[name] = str(error)
 
     def _add_files(self, mapped: MappedObject) -> None:
+        """Add the main file with the suffix ``elf`` or ``vdso``, and a second one, if any, with ``debug``."""
         key, found = mapped.key, self._find_files(mapped)
         if not found.files:
             self.contents.left_out[key.name] = found.reason
             return
-        suffix = "vdso" if key.kind is DsoKind.VDSO else "elf"
-        self._add_object(key.name, key.build_id, found, suffix)
+        main_file = found.code or found.symbols or found.files[0]
+        second_file = found.symbols if self._only_symbols else (found.dwarf or found.symbols)
+        files_by_suffix = {"vdso" if key.kind is DsoKind.VDSO else "elf": main_file}
+        if second_file is not None and second_file is not main_file:
+            files_by_suffix["debug"] = second_file
+        readers = {suffix: self._reader_of(file) for suffix, file in files_by_suffix.items()}
+        self._add_members(key.name, key.build_id, readers)
+        if found.dwarf is not None and not self._only_symbols and has_supplementary_file(found.dwarf):
+            self._add_supplementary(key.name, found.dwarf)
 
     def _find_files(self, mapped: MappedObject) -> ObjectFiles:
         key, context = mapped.key, self._context
@@ -98,18 +106,6 @@ class _ContentsCollector:
         if key.kind is DsoKind.MODULE:
             return ModuleSource(context).files(dso_of(self._profile, mapped, found)) or found
         return found
-
-    def _add_object(self, name: str, build_id: bytes, found: ObjectFiles, suffix: str) -> None:
-        """Add the main file with a suffix (``elf`` or ``vdso``), and a second one, if any, with ``debug``."""
-        main_file = found.code or found.symbols or found.files[0]
-        second_file = found.symbols if self._only_symbols else (found.dwarf or found.symbols)
-        files_by_suffix = {suffix: main_file}
-        if second_file is not None and second_file is not main_file:
-            files_by_suffix["debug"] = second_file
-        readers = {suffix: self._reader_of(file) for suffix, file in files_by_suffix.items()}
-        self._add_members(name, build_id, readers)
-        if found.dwarf is not None and not self._only_symbols and has_supplementary_file(found.dwarf):
-            self._add_supplementary(name, found.dwarf)
 
     def _add_supplementary(self, name: str, file: ElfObject) -> None:
         try:
