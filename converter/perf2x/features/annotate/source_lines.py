@@ -5,6 +5,7 @@ files only if the recording was made here and the object is installed here (base
 """
 
 from collections.abc import Iterable
+from functools import cache
 
 from perf2x.base.binaries.find.source_files import SourceFiles
 from perf2x.base.binaries.find.untrusted_paths import is_installed_here
@@ -27,7 +28,7 @@ class SourceLines:
 
     def __init__(self, profile: Profile, context: Context, options: ListingOptions) -> None:
         self._profile, self._context, self._line_count_around = profile, context, options.around
-        self._is_installed: dict[int, bool] = {}  # by mapping
+        self._is_installed = cache(self._is_installed_object)
         fetch = make_source_fetcher(context.options, context.diagnostics)
         paths = context.finder.search_paths
         self._files = SourceFiles(paths, options.source_dirs, fetch, allow_recorded_paths=options.as_recorded)
@@ -54,10 +55,7 @@ class SourceLines:
         if not context.recorded.was_made_here or context.options.archives:
             return False
         mappings = unique(self._profile.locations.mapping[locations]).tolist()
-        for mapping in mappings:
-            if mapping not in self._is_installed:
-                self._is_installed[mapping] = self._is_installed_object(mapping)
-        return bool(mappings) and all(self._is_installed[mapping] for mapping in mappings)
+        return bool(mappings) and all(map(self._is_installed, mappings))
 
     def _is_installed_object(self, mapping: int) -> bool:
         if mapping < 0:
