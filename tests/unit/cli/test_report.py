@@ -210,6 +210,7 @@ def test_long_paths_keep_both_ends_on_the_page() -> None:
 
 
 QUIET: dict[str, Any] = {
+    "events": [],
     "by_self": {"event": "cpu-clock", "unit": "nanoseconds", "samples": 5000, "value": 1000,
                 "rows": [{"name": "f", "self": 90, "total": 90, "callers": [{"name": "g", "value": 45}]}] * 9},
     "kernel": 0, "idle": 0, "functions": 9, "duration_ns": 1000, "recorded_threads": 2,

@@ -124,11 +124,14 @@ def test_what_info_and_report_say() -> None:
     assert "loss: 1 event not counted; perf stat did not count it" in info.out
     report = perf2x("report", STAT / "over_time.data", "--column", "page-faults/task-clock").out
     assert "- `task-clock: 6 readings, 113,930,765 nanoseconds`\n" in report
-    assert "page-faults/task-clock 456,918;" in report  # of exact counts, so without limits
-    for value, said in ("period", "`task-clock`: 113.93 ms in 0."), ("samples", "`task-clock`: 0 samples, 0 in 0."):
+    assert ", page-faults/task-clock 456,918\n" in report  # of exact counts, so without limits
+    for value, said in (
+        ("period", "`task-clock`: 113.93 ms in 0.428 s\n"),
+        ("samples", "`task-clock`: 0 samples, 0 in 0."),
+    ):
         page = perf2x("report", STAT / "over_time.data", "--value", value).out
         assert said in page and "Hottest" not in page
-        assert "#### Look at next\n\n- There are no samples of this event to judge.\n\n" in page
+        assert "Look at next" not in page and "no samples of this event" not in page
         assert " samples, " not in page.replace("`task-clock`: 0 samples", "")
 
 

@@ -67,15 +67,15 @@ def side_columns(table: Any) -> tuple[list[Column], list[Column], Column]:
 def lines_on_screen(table: "ResultTable", layouts: Sequence[Layout], screen: Screen) -> Iterator[str]:
     """Yield a heading with the event and its total, then the table in the layout that fits the screen."""
     yield from screen.sentence(f"{short(table.whole.event, _EVENT_WIDTH)}: {table.totals_note}", "bold")
-    yield from table_lines(layouts, screen) if len(table) or not table.no_rows_note else [table.no_rows_note]
+    yield from table_lines(layouts, screen) if len(table) else filter(None, [table.no_rows_note])
 
 
 def markdown_section(table: "ResultTable", layouts: Sequence[Layout], notes: Iterable[str] = ()) -> Section:
     """Return a table in its widest layout, below a line with the event, its total and ``notes``, which are Markdown."""
     heading = f"{code(table.whole.event, _EVENT_WIDTH)}: {escape_tildes(table.totals_note)}"
-    remarks = [*([] if len(table) or not table.no_rows_note else [table.no_rows_note]), *notes]
+    no_rows_note = "" if len(table) else table.no_rows_note
     layout = [column if column.head else column.with_head("share") for column in without_bars(layouts)[0]]
-    return Section("; ".join([heading, *remarks]), layout)
+    return Section("; ".join(filter(None, [heading, no_rows_note, *notes])), layout)
 
 
 def print_report(report: Report, output_format: str, *, wide: bool = False) -> None:

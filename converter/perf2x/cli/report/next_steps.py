@@ -28,7 +28,8 @@ Facts = dict[str, Any]
 def next_steps(facts: Facts, recording_advice: Sequence[Advice] = ()) -> Iterator[Advice]:
     """Yield all sentences that apply: on how far to trust the data, then on changes, then on where the time went."""
     if not facts["by_self"]["samples"]:
-        yield Advice("samples", "There are no samples of this event to judge.")
+        if not any("readings" in event for event in facts["events"]):  # counts of perf stat need no samples
+            yield Advice("samples", "There are no samples of this event to judge.")
         return
     yield from recording_advice
     yield from _quality(facts["percent"], facts["unwound"])

@@ -46,14 +46,15 @@ class TopTable(ResultTable):
 
     @property
     def totals_note(self) -> str:
-        """The sums, the duration, ratios of all samples, and how many rows are shown."""
+        """The sums, the duration, ratios of all samples, and how many rows are shown, if there are any."""
         ratios = "".join(
             f", {column.name} {cell_text(column.overall, None)}" for column in self.other_columns if column.is_ratio
         )
         rows = plural(len(self.whole.rows), self.by)
         if self.by == "thread" and self._threads != len(self.whole.rows):
             rows = f"{plural(len(self.whole.rows), 'name')} of {plural(self._threads, 'thread')}"
-        return f"{self.summary}{ratios}; showing {len(self.rows):,} of {rows}"
+        shown = f"; showing {len(self.rows):,} of {rows}" if self.whole.rows else ""
+        return f"{self.summary}{ratios}{shown}"
 
     @property
     def summary(self) -> str:
