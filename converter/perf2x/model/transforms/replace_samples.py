@@ -96,7 +96,11 @@ def _at_mispredicted_branches(samples: Samples) -> Samples:
 
 
 def _at_accessed_data(samples: Samples) -> Samples:
-    return samples if samples.addr is None else samples_at(samples, arange(len(samples)), samples.addr)
+    if samples.addr is None:
+        return samples
+    row = arange(len(samples) + 1)
+    # in the chain, address 0 stays an unknown place; as the sampled ip it would be one that the kernel hides
+    return replace(samples_at(samples, row[:-1], samples.addr), chain=ListArray(row, samples.addr))
 
 
 def samples_at(samples: Samples, row: I64, address: U64) -> Samples:

@@ -108,6 +108,13 @@ def test_data_objects_are_symbols_and_else_mappings(tmp_path: Path) -> None:
     assert json.loads(weighed.out)["value"] == 100
 
 
+def test_a_sample_of_user_code_without_a_data_address_is_unknown(tmp_path: Path) -> None:
+    user_only = Event(name="loads:u", sample_type=BASE | k.ADDR, flags=Event().flags | {"exclude_kernel"})
+    path = recorded(tmp_path, [sample(0, 5)], (user_only,))
+    ran = perf2x("top", path, "--by", "data-object", "--no-symbols", "--json", "-q")
+    assert [row["name"] for row in json.loads(ran.out)["rows"]] == ["[unknown]"]
+
+
 def test_memory_accesses_have_labels(tmp_path: Path) -> None:
     """Accesses of two levels are two samples of one stack; a sample that says nothing has no label."""
     loads = [0x668100142, 0x668100142, 0x1E05080021, 0]
