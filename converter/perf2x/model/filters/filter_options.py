@@ -45,7 +45,7 @@ class Filters(Frozen):
     symbols: Annotated[
         tuple[str, ...],
         _sample_setting(
-            "Function in which the sample was taken; [libc.so.6] or 0xADDRESS for code without a name.",
+            "Function or 0xADDRESS in which the sample was taken; [libc.so.6]: code without a name.",
             "--symbol",
             "NAME,…",
             group=FRAMES,
