@@ -119,18 +119,25 @@ def test_lines_fit_the_terminal() -> None:
     assert "…" not in perf2x("annotate", "walk", *RECORDING, "--source-dir", DATA, "--wide").out
 
 
-def test_each_function_that_a_name_may_mean_has_a_command_to_copy(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_function_that_a_name_may_mean_has_a_command_to_copy(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     deferred = ROOT / "examples" / "deferred"
-    words = ["annotate", "go(unsigned long)", str(deferred / "perf.data"), "--symfs", str(deferred / "symfs")]
-    monkeypatch.setattr("sys.argv", ["perf2x", *words, "--names", "full", "-q"])
-    ran = perf2x(*words, "--names", "full", "-q")
+    # a directory of the same name stays
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "go(unsigned long)").mkdir()
+    words = ["annotate", "--debug-dir", "go(unsigned long)", "go(unsigned long)", str(deferred / "perf.data")]
+    words += ["--symfs", str(deferred / "symfs"), "--names", "full", "-q"]
+    monkeypatch.setattr("sys.argv", ["perf2x", *words])
+    ran = perf2x(*words)
     *listed, said = ran.err.splitlines()
     costs, commands = zip(*(line.split("  perf2x ") for line in listed), strict=True)
     assert (ran.code, ran.out, len(listed)) == (2, "", 10)
     assert sorted(costs, key=lambda cost: -float(cost.rstrip(" %"))) == [*costs]
     assert re.match(r"perf2x: 'go\(unsigned long\)' may be any of \d\d functions; name one of them in full$", said)
     again = shlex.split(commands[0])
-    assert again[1].startswith("work::Recurse<unsigned long, ") and perf2x(*again).code == 0
+    assert again[2] == "go(unsigned long)" and again[3].startswith("work::Recurse<unsigned long, ")
+    assert perf2x(*again).code == 0
 
 
 def test_too_many_functions(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,8 +4,9 @@ import shlex
 import sys
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
+import typer
 from msgspec.structs import replace
 
 from perf2x.cli.messages import print_message, print_messages
@@ -26,6 +27,7 @@ Value = Annotated[Literal["period", "samples"], Setting("Value to sum.", panel="
 
 
 def annotate(
+    context: typer.Context,
     function: Function,
     inputs: Inputs = (),
     *,
@@ -67,8 +69,15 @@ def annotate(
     except SeveralFunctionsError as error:
         for name, cost in islice(error.candidates.items(), 10):
             # print the cost of each candidate, and the same command with its full name, for the user to copy
-            arguments = (name if argument == function else argument for argument in sys.argv[1:])
-            print_message(f"{cost:>7}  perf2x {shlex.join(arguments)}")
+            print_message(f"{cost:>7}  perf2x {shlex.join(_typed_arguments_with(name, function, context))}")
         raise
     print_flags.show(listing_report(loaded.profile, columns))
     print_messages(quality_lines(loaded, verbose), quiet)
+
+
+def _typed_arguments_with(name: str, function: str, context: typer.Context) -> list[str]:
+    """Return what the user typed, with ``name`` instead of FUNCTION; an equal value of an option stays."""
+    command, *arguments = sys.argv[1:]
+    typed = [[*arguments[:at], name, *arguments[at + 1 :]] for at, text in enumerate(arguments) if text == function]
+    parser: Any = context.command.make_parser(context)
+    return [command, *next(words for words in typed if parser.parse_args([*words])[0]["function"] == name)]
