@@ -1,6 +1,7 @@
 """Flags of output formats, one file per event, and the command that pprof runs, on a recording of the corpus."""
 
 import gzip
+import json
 from pathlib import Path
 
 import pytest
@@ -48,9 +49,12 @@ def test_every_format_from_a_recording_twice_the_same(tmp_path, name) -> None:
 
 def test_per_event_writes_a_file_for_each_and_loses_nothing(tmp_path) -> None:
     run("convert", EVENTS, "-o", tmp_path / "all.folded", "--event", "all", "--value", "samples", "-q")
-    run("convert", EVENTS, "-o", tmp_path / "one.folded", "--per-event", "--value", "samples", "-q")
+    stats = tmp_path / "stats.json"
+    words = ("--per-event", "--value", "samples", "--stats", stats, "-q")
+    run("convert", EVENTS, "-o", tmp_path / "one.folded", *words)
     files = sorted(tmp_path.glob("one.*.folded"))
     assert len(files) > 1
+    assert sorted(json.loads(stats.read_text())["output"]["paths"]) == [*map(str, files)]
 
     def total(file: Path) -> int:
         return sum(int(line.rsplit(" ", 1)[1]) for line in file.read_text().splitlines())

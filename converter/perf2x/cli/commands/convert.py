@@ -96,7 +96,9 @@ def convert(
 
         write_seconds = stages.wall.get("emit", 0.0)
         seconds = {"read": monotonic() - started - write_seconds, "write": write_seconds}
-        write_stats(gate_flags.stats, stats_of(loaded, {"format": name, "path": target}, seconds, failed))
+        write_stats(
+            gate_flags.stats, stats_of(loaded, {"format": name, "path": target, "paths": files}, seconds, failed)
+        )
     if not quiet and gate_flags.stats != "json":
         from perf2x.cli.render.summary import summary
 

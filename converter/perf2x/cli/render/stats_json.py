@@ -27,7 +27,7 @@ def write_stats(stats: str, facts: dict[str, Any]) -> None:
         out.write(f"{text}\n".encode())
 
 
-def stats_of(loaded: Loaded, output: dict[str, str], seconds: dict[str, float], gates: list[str]) -> dict[str, Any]:
+def stats_of(loaded: Loaded, output: dict[str, Any], seconds: dict[str, float], gates: list[str]) -> dict[str, Any]:
     """Return the JSON of ``--stats``; ``gates`` has a sentence for each failed gate."""
     rounded = {name: round(value, 3) for name, value in seconds.items()}
     return quality_facts(loaded) | {"output": output, "seconds": rounded, "gates": gates}
