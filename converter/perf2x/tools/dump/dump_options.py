@@ -10,8 +10,8 @@ from perf2x.model.setting import Setting
 
 
 def _read_types(_: str, names: Iterable[str]) -> tuple[str, ...]:
-    """Convert "perf_record_mmap2" or "mmap2", in any case, to "MMAP2"."""
-    return tuple(name.upper().removeprefix("PERF_RECORD_") for name in names)
+    """Convert "perf_record_mmap2" or "mmap2", in any case, to "MMAP2", and perf2x's own "HEADER_ATTR" to "ATTR"."""
+    return tuple(name.upper().removeprefix("PERF_RECORD_").removeprefix("HEADER_") for name in names)
 
 
 def _read_times(setting: str, text: str) -> Mapping[str, int | None]:
@@ -45,27 +45,27 @@ class DumpOptions(Frozen):
             "Only records of this type (SAMPLE, MMAP2, …); may be repeated.", ("--type",), "NAME", read=_read_types
         ),
     ] = ()
-    """Kernel names without PERF_RECORD_ (``MMAP2``); empty for all."""
+    """Names of types, as they are printed after PERF_RECORD_ (MMAP2, ATTR); empty for all."""
     start_ns: Annotated[
         int | None,
-        Setting("Only records from START to before STOP (seconds).", ("--time",), "START,STOP", read=_read_times),
+        Setting("Only records from START to STOP (seconds).", ("--time",), "START,STOP", read=_read_times),
     ] = None
     """Omit records before this time, and those without a time."""
     stop_ns: int | None = None
-    """Omit records from this time on, and those without a time."""
+    """Omit records after this time, and those without a time."""
     limit: Annotated[int | None, Setting("Stop after this many records.", ("--limit", "-n"), "N", least=0)] = None
     """Number of records, each of which may take several lines; None for all."""
     raw: Annotated[bool, Setting("Show the bytes of each record too.", ("--raw", "-x"))] = False
     events: Annotated[bool, Setting("Start with a line for every event.", ("--events/--no-events",))] = True
     verbose: Annotated[
-        bool, Setting("Show headers, and fields, callchains and other contents of samples.", ("--verbose", "-v"))
+        bool, Setting("Show each record's header; of samples, also fields, callchains and so on.", ("--verbose", "-v"))
     ] = False
     branch_filter: Annotated[
         tuple[str, ...],
         Setting(
-            "With -v, only branches of these types, speculation or privilege: call.",
+            "Branches to show, by type, speculation or privilege: call,ind_call,user (needs -v).",
             metavar="WORD,…",
             read=_read_branches,
         ),
     ] = ()
-    """Types, speculation and privilege (``parse_branch_filter``); empty: all."""
+    """Words for types, speculation and privilege (``parse_branch_filter``); empty: all branches."""

@@ -80,10 +80,17 @@ def test_filters_choose_records(tmp_path: Path) -> None:
     path = _path(tmp_path, *comms, forge.Sample(time=15), forge.FinishedRound())
     names = [re.findall("comm: (.*), ", line)[0] for line in _lines(path, types=("COMM",), events=False)]
     assert names == ["0", "10", "20", "30"]
-    timed = [line for line in _lines(path, start_ns=10, stop_ns=30, events=False) if "PERF_RECORD" in line]
+    timed = [line for line in _lines(path, start_ns=10, stop_ns=20, events=False) if "PERF_RECORD" in line]
     assert len(timed) == 3 and "comm: 10," in timed[0] and "comm: 20," in timed[1] and "SAMPLE" in timed[2]
     with pytest.raises(OptionError, match="no record type 'NONSENSE'"):
         _lines(path, types=("NONSENSE",))
+
+
+@pytest.mark.parametrize("name", ["BUILD_ID", "perf_record_build_id", "HEADER_BUILD_ID"])
+def test_a_type_is_selected_by_the_name_that_is_printed(tmp_path: Path, name: str) -> None:
+    path = _path(tmp_path, forge.BuildId(filename="/x"), forge.FinishedRound())
+    shown = CliRunner().invoke(app, ["dump", path, "--type", name, "--no-events"])
+    assert shown.stdout.count("PERF_RECORD_") == shown.stdout.count("PERF_RECORD_BUILD_ID ") == 1
 
 
 def test_raw_bytes_are_shown_in_hex_and_as_text(tmp_path: Path) -> None:
