@@ -1,7 +1,8 @@
-"""Types, speculation outcomes and privilege levels of branches in perf's words, and filters by these words.
+"""Words for types, speculation outcomes and privilege levels of branches, and filters by these words.
 
-All three are fields of struct perf_branch_entry. Source of truth: include/uapi/linux/perf_event.h; the words are those
-of tools/perf/util/branch.c.
+All three are bit fields of ``flags``, the third word of struct perf_branch_entry (include/uapi/linux/perf_event.h):
+type from bit 20 on, spec from 24, new_type from 26, priv from 30. The words for types and speculation are those of
+tools/perf/util/branch.c; a perf built for Arm prints ARM64_FIQ … for ARCH_1 …. perf has no words for privileges.
 """
 
 from collections.abc import Sequence
@@ -13,7 +14,7 @@ from perf2x.base.columnar import I64, U64, Bools, as_int64, bincount, offsets_of
 from perf2x.errors import SettingError
 from perf2x.model.recording.events import Branches
 
-# PERF_BR_* (1 to 14) and, from 15 on, PERF_BR_NEW_*; "" for unknown types.
+# PERF_BR_* (1 to 14); index 15 + n is PERF_BR_NEW_* value n; "" for unknown types.
 TYPES = (
     "", "COND", "UNCOND", "IND", "CALL", "IND_CALL", "RET", "SYSCALL", "SYSRET", "COND_CALL", "COND_RET", "ERET", "IRQ",
     "SERROR", "NO_TX", "FAULT_ALGN", "FAULT_DATA", "FAULT_INST", "ARCH_1", "ARCH_2", "ARCH_3", "ARCH_4", "ARCH_5",
@@ -30,7 +31,7 @@ _EXTENDED = 15
 def type_numbers(flags: U64) -> I64:
     """Return (n,) indices in TYPES, from perf_branch_entry.type and new_type."""
     old_type, new_type = flags >> np.uint64(20) & np.uint64(15), flags >> np.uint64(26) & np.uint64(15)
-    return as_int64(np.where(old_type == _EXTENDED, old_type + new_type, old_type))
+    return as_int64(np.where(old_type == _EXTENDED, _EXTENDED + new_type, old_type))
 
 
 def speculations(flags: U64) -> I64:
@@ -59,8 +60,8 @@ def parse_branch_filter(text: str) -> tuple[str, ...]:
 def chosen_branches(flags: U64, words: Sequence[str]) -> Bools:
     """Return (n,) True for branches that a filter of these words selects.
 
-    Words for the same property are alternatives; different properties must all match: ``call,ret,user`` selects calls
-    and returns in user mode.
+    Words for the same property are alternatives; different properties must all match: ``call,ret,user`` selects the
+    types CALL and RET in user mode, and not IND_CALL.
     """
     is_chosen = trues(len(flags))
     for table, indices_of in _FIELDS:
