@@ -60,7 +60,7 @@ def _at(second: float) -> str:
 
 
 CASES: dict[str, tuple[Case, ...]] = {
-    "settings": (
+    "set_texts": (
         Case(("--set", "nothing=1")),
         Case(("--set", "inline=off"), on="listed"),
         Case(("--set", "max_samples=3")),

@@ -135,7 +135,7 @@ def test_a_group_inside_another_is_as_there_until_something_is_said_of_it() -> N
 def test_defaults_show_where_they_are_texts_or_numbers() -> None:
     shown = {one.name: one.default for one in run(Longer, "--help").params}
     assert shown["third"] == 4 and shown["fourth"] == "x" and shown["fifth"] is shown["others"] is None
-    assert [one.multiple for one in run(OutputFlags, "--help").params if one.name == "settings"] == [True]
+    assert [one.multiple for one in run(OutputFlags, "--help").params if one.name == "set_texts"] == [True]
 
 
 def test_every_command_takes_values_as_they_were_typed() -> None:

@@ -61,7 +61,7 @@ def convert(
         print_message(f"no --to: writing {name} (perf2x formats lists the others)")
     # --event all is an option of loading, and a field of the format
     event_field = {"event": "all"} if load_options.every_event else {}
-    emitter = format_flags.build(name, output_flags.format_settings(), typed_format_options(context) | event_field)
+    emitter = format_flags.build(name, output_flags.set_values(), typed_format_options(context) | event_field)
     needs = emitter.needs
     target = output_flags.output or default_output(sources[0], emitter.suffix)
     if target == STDOUT and sys.stdout.isatty() and needs.binary:

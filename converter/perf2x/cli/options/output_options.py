@@ -29,18 +29,19 @@ class OutputFlags(Frozen):
             "Output format; perf2x formats lists them.",
             ("--to", "-t"),
             "FORMAT",
-            shown_default=f"by the suffix of -o, else {DEFAULT_FORMAT}",
+            shown_default=f"by the suffix of -o; {DEFAULT_FORMAT} without -o",
             complete=installed_formats,
         ),
     ] = None
     output: Annotated[str | None, Setting("Name of the output; - is standard output.", ("--output", "-o"), "FILE")] = (
         None
     )
-    settings: Annotated[tuple[str, ...], Setting("An option of the format.", ("--set", "-s"), "NAME=VALUE")] = ()
+    """None: a name made from the first input's and the format's suffix."""
+    set_texts: Annotated[tuple[str, ...], Setting("An option of the format.", ("--set", "-s"), "NAME=VALUE")] = ()
     tags: Annotated[
         tuple[str, ...],
         Setting(
-            "Add a label (pprof) or an attribute (otlp) to samples; for all inputs, or given once per input.",
+            "Label (pprof) or attribute (otlp) to add to samples: once for all inputs, or once for each, in order.",
             ("--tag",),
             "KEY=VALUE",
             rare=True,
@@ -69,22 +70,22 @@ class OutputFlags(Frozen):
         """Return whether neither --to nor -o determines the format."""
         return self.to is None and self.output in (None, "-")
 
-    def format_settings(self) -> dict[str, object]:
-        """Return the values of ``--set``, as text, by field. Raises OptionError unless they are NAME=VALUE."""
+    def set_values(self) -> dict[str, object]:
+        """Return the values of ``--set``, as text, by the format's field. Raises OptionError without ``=``."""
         values: dict[str, object] = {}
-        for setting in self.settings:
-            name, equals, text = setting.partition("=")
+        for text in self.set_texts:
+            name, equals, value = text.partition("=")
             if not equals:
-                raise OptionError(f"--set {setting}: expected NAME=VALUE")
-            values[name.replace("-", "_")] = text
+                raise OptionError(f"--set {text}: expected NAME=VALUE")
+            values[name.replace("-", "_")] = value
         return values
 
 
 def parse_tags(texts: Sequence[str], input_count: int) -> list[dict[str, str]]:
     """Parse the values of ``--tag`` into one mapping of keys to values per input.
 
-    A key is typed once for all inputs, or once for each input. Raises OptionError for any other number of times, and
-    for a text that is not KEY=VALUE.
+    A key that is typed once applies to all inputs; typed as often as there are inputs, to one each, in order. Raises
+    OptionError for any other number of times, and for a text that is not KEY=VALUE.
     """
     values: dict[str, list[str]] = {}
     for text in texts:
