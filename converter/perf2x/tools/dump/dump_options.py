@@ -1,11 +1,11 @@
 """Options of ``perf2x dump``."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Annotated
 
 from perf2x.base.frozen_struct import Frozen
 from perf2x.errors import SettingError
-from perf2x.model.filters.time_ranges import parse_seconds
+from perf2x.model.filters.time_ranges import Range, parse_times
 from perf2x.model.setting import Setting
 
 
@@ -14,20 +14,11 @@ def _read_types(_: str, names: Iterable[str]) -> tuple[str, ...]:
     return tuple(name.upper().removeprefix("PERF_RECORD_").removeprefix("HEADER_") for name in names)
 
 
-def _read_times(setting: str, text: str) -> Mapping[str, int | None]:
-    start, comma, stop = text.partition(",")
-    if not comma:
-        raise SettingError("", setting, f" {text}: expected START,STOP, either of which may be empty")
-    return {"start_ns": _read_seconds(setting, start), "stop_ns": _read_seconds(setting, stop)}
-
-
-def _read_seconds(setting: str, text: str) -> int | None:
-    if not text.strip():
-        return None
-    parsed = parse_seconds(text.strip())
-    if parsed is None:
-        raise SettingError("", setting, f": {text!r} is not a number of seconds")
-    return parsed
+def _read_times(setting: str, texts: Iterable[str]) -> tuple[Range, ...]:
+    text = " ".join(texts)
+    if "%" in text:
+        raise SettingError("", setting, f" {text}: dump does not know the recording's length; write seconds")
+    return parse_times(text, 0, 0)
 
 
 def _read_branches(_: str, texts: Iterable[str]) -> tuple[str, ...]:
@@ -46,13 +37,11 @@ class DumpOptions(Frozen):
         ),
     ] = ()
     """Names of types, as they are printed after PERF_RECORD_ (MMAP2, ATTR); empty for all."""
-    start_ns: Annotated[
-        int | None,
+    times: Annotated[
+        tuple[Range, ...],
         Setting("Only records from START to STOP (seconds).", ("--time",), "START,STOP", read=_read_times),
-    ] = None
-    """Omit records before this time, and those without a time."""
-    stop_ns: int | None = None
-    """Omit records after this time, and those without a time."""
+    ] = ()
+    """Omit records outside these ranges, and those without a time; empty for all records."""
     limit: Annotated[int | None, Setting("Stop after this many records.", ("--limit", "-n"), "N", least=0)] = None
     """Number of records, each of which may take several lines; None for all."""
     raw: Annotated[bool, Setting("Show the bytes of each record too.", ("--raw", "-x"))] = False

@@ -115,10 +115,8 @@ def _has_chosen_type(block: Block, options: DumpOptions) -> Bools:
 
 def _is_in_time(record: _RecordText, options: DumpOptions) -> bool:
     """Records without a time are in no time range."""
-    if options.start_ns is None and options.stop_ns is None:
-        return True
-    is_after_start = options.start_ns is None or record.time >= options.start_ns
-    return record.time > 0 and is_after_start and (options.stop_ns is None or record.time <= options.stop_ns)
+    is_inside = any(first <= record.time <= last for first, last in options.times)
+    return not options.times or (record.time > 0 and is_inside)
 
 
 def _combined_sample_type(events: list[Event]) -> int:

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from perf2x.base.diagnostics import Diagnostics
 from perf2x.cli.app import app
 from perf2x.errors import OptionError
+from perf2x.model.filters.time_ranges import OPEN_END
 from perf2x.tools.dump.dump_options import DumpOptions
 from perf2x.tools.dump.dump_records import DumpTotals, dump_lines
 from tests import forge
@@ -80,7 +81,7 @@ def test_filters_choose_records(tmp_path: Path) -> None:
     path = _path(tmp_path, *comms, forge.Sample(time=15), forge.FinishedRound())
     names = [re.findall("comm: (.*), ", line)[0] for line in _lines(path, types=("COMM",), events=False)]
     assert names == ["0", "10", "20", "30"]
-    timed = [line for line in _lines(path, start_ns=10, stop_ns=20, events=False) if "PERF_RECORD" in line]
+    timed = [line for line in _lines(path, times=((10, 20),), events=False) if "PERF_RECORD" in line]
     assert len(timed) == 3 and "comm: 10," in timed[0] and "comm: 20," in timed[1] and "SAMPLE" in timed[2]
     with pytest.raises(OptionError, match="no record type 'NONSENSE'"):
         _lines(path, types=("NONSENSE",))
@@ -183,8 +184,9 @@ def test_the_command_prints_the_dump(tmp_path: Path) -> None:
     shown = CliRunner().invoke(app, ["dump", path, "--type", "comm", "--time", "2.5,", "--no-events"])
     assert shown.exit_code == 0 and shown.stdout.count("\n") == 1
     assert r"comm: a\x1b[31m\nb, " in shown.stdout
-    wrong = CliRunner().invoke(app, ["dump", path, "--time", "soon"])
-    assert wrong.exit_code == 2 and "expected START,STOP" in wrong.stderr
+    for text, said in (("soon", "expected start,stop"), ("10%/2", "write seconds")):
+        wrong = CliRunner().invoke(app, ["dump", path, "--time", text])
+        assert wrong.exit_code == 2 and said in wrong.stderr
 
 
 def test_the_limit_counts_records(tmp_path: Path) -> None:
@@ -198,7 +200,7 @@ def test_the_limit_counts_records(tmp_path: Path) -> None:
                 line for line in _lines(path, verbose=verbose) if "PERF_RECORD_" in line
             ][:limit]
             assert lines[0].startswith("# cpu-clock")
-    only = _lines(path, limit=1, types=("COMM",), start_ns=13, events=False)
+    only = _lines(path, limit=1, types=("COMM",), times=((13, OPEN_END),), events=False)
     assert len(only) == 1 and "comm: c2, " in only[0]
 
 
