@@ -128,7 +128,7 @@ class Chrome(Format, dict=True):
     def _events(self, profile: Profile, drawings: list[Drawing], origin: int) -> Iterator[bytes]:
         sort_index = 0
         for drawing in drawings:
-            yield from track_metadata(profile, drawing.tracks, drawing.sample_counts, sort_index)
+            yield from track_metadata(profile, drawing.tracks, drawing.span_counts, sort_index)
             sort_index += len(drawing.tracks)
         count = 0
         for drawing in drawings:

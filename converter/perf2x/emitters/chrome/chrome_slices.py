@@ -1,7 +1,7 @@
 """Slices of a Chrome trace: complete events (``X``), one for neighbouring samples of a track that share a frame.
 
-Slices are found in batches of samples (emitters/timeline/frame_slices.py), and written as chunks of JSON that many of
-them share.
+Slices are found in batches of samples (emitters/timeline/frame_slices.py), and written as chunks of JSON, each of which
+many slices share.
 """
 
 from collections.abc import Generator, Iterator
@@ -72,9 +72,9 @@ class Drawing(Frozen):
     shown: ShownSamples
     """Times are in ticks (`TICK_NS`)."""
     tree: FrameTree
-    """Stacks, each below its group, a row of depth 0. Groups are the Waits of threads, or the threads on a CPU."""
+    """Merged stacks, each below its group (depth 0): a Wait on tracks of threads, a thread on tracks of CPUs."""
     node: AnyArray
-    """(shown samples,) row of the tree of each sample's innermost frame; int32 if that suffices."""
+    """(rows of ``shown``,) the row of the tree for the innermost frame; int32 if that suffices."""
     label_index: I64
     """(rows of the tree,) index in ``labels``."""
     wait: I64
@@ -82,8 +82,8 @@ class Drawing(Frozen):
     labels: list[Label]
     min_depth: int
     """Depth of the outermost slices: 0 if the tree's groups are drawn, too, else 1."""
-    sample_counts: I64
-    """(tracks,) number of shown samples of each track."""
+    span_counts: I64
+    """(tracks,) number of rows of ``shown`` on each track."""
 
     def slice_bound(self) -> int:
         """Return an upper bound of the number of slices: the frames of all samples."""
@@ -115,7 +115,10 @@ class Drawing(Frozen):
 
 
 def drawings_of(profile: Profile, drawn_samples: AnyArray, per_cpu: bool, with_arguments: bool) -> list[Drawing]:
-    """Return the drawing of threads and, with ``per_cpu``, if CPUs are known, that of CPUs."""
+    """Return the drawing of threads and, with ``per_cpu``, if CPUs are known, that of CPUs.
+
+    ``drawn_samples`` are rows of Profile.samples. ``with_arguments``: slices have object and source file as arguments.
+    """
     tracks, sample_tracks = tracks_of(profile)
     sample_tracks, drawn_samples = narrow(sample_tracks), narrow(drawn_samples)
     shown = shown_samples(profile, sample_tracks, drawn_samples)
@@ -134,11 +137,9 @@ def _threads_drawing(profile: Profile, tracks: Tracks, shown: ShownSamples, with
 
 
 def _cpus_drawing(profile: Profile, shown: ShownSamples, with_arguments: bool) -> Drawing:
-    thread = as_int64(profile.samples.thread[shown.sample])
     threads, strings = profile.threads, profile.strings
-    labels = [f"{printable(strings[comm])} ({tid})" for comm, tid in zip(threads.comm, threads.tid, strict=True)]
-    used, group = unique_inverse(thread)
-    names = [labels[row] for row in used.tolist()]
+    used, group = unique_inverse(as_int64(profile.samples.thread[shown.sample]))
+    names = [f"{printable(strings[threads.comm[row]])} ({threads.tid[row]})" for row in used.tolist()]
     return _drawing(profile, cpu_tracks_of(profile), shown, (group, names, zeros(len(names))), with_arguments, 0)
 
 
@@ -150,16 +151,17 @@ def _drawing(
     with_arguments: bool,
     min_depth: int,
 ) -> Drawing:
+    """``groups``: (rows of ``shown``,) the group of each, the names of the groups, and (groups,) their Waits."""
     group, group_names, group_waits = groups
     frames = location_frames(profile)
-    labels, frame_labels, group_labels = _labels_of(profile, frames, group_names, with_arguments=with_arguments)
+    labels, frame_label, group_label = _labels_of(profile, frames, group_names, with_arguments=with_arguments)
     stack = profile.samples.stack[shown.sample]
-    tree, node = merge_stacks(expand(profile.stacks, frames.of_location), frame_labels, stack, group)
+    tree, node = merge_stacks(expand(profile.stacks, frames.of_location), frame_label, stack, group)
     row_groups = ancestors(tree.parent, arange(len(tree)), tree.depth)  # the first rows of the tree are the groups
-    label_index = np.where(tree.key < 0, group_labels[row_groups], tree.key)  # rows of groups have no key
-    sample_counts = bincount(shown.track, len(tracks))
+    label_index = np.where(tree.key < 0, group_label[row_groups], tree.key)  # rows of groups have no key
+    span_counts = bincount(shown.track, len(tracks))
     return Drawing(
-        tracks, shown, tree, narrow(node), label_index, group_waits[row_groups], labels, min_depth, sample_counts
+        tracks, shown, tree, narrow(node), label_index, group_waits[row_groups], labels, min_depth, span_counts
     )
 
 
@@ -176,18 +178,19 @@ _COLOURS = {
 def slice_events(drawing: Drawing, min_duration_us: int) -> Generator[bytes, None, int]:
     """Yield the complete events that are at least this long, parents before children; return their number.
 
-    An event consists of three chunks, each of which is made once for a batch: a head, the start, and a tail::
+    An event consists of three chunks: a head, the start, and a tail. Distinct heads are made once for the drawing,
+    distinct starts and tails once for a batch::
 
         {"ph":"X","name":"main","cat":"user","ts": | 12.5 | ,"dur":250,"pid":7,"tid":7},
     """
     count = 0
     heads, head_index = _heads(drawing)
-    track_ends = event_ends(drawing.tracks.pid, drawing.tracks.tid)
+    end_chunks = event_ends(drawing.tracks.pid, drawing.tracks.tid)
     for shown, piles, duration in drawing.piles(min_duration_us):
         # neighbouring piles may begin at the same sample, and then share the chunk of its start
         is_new_start = begins_run(piles.first)
         starts, start_index = time_chunks(shown.start[piles.first[is_new_start]]), cumsum(is_new_start) - 1
-        tails, tail_index = _tails(shown.track[piles.first], duration, track_ends)
+        tails, tail_index = _tails(shown.track[piles.first], duration, end_chunks)
         slices = paths_of_length(drawing.tree.parent, piles.node, piles.count, outermost_first=True)
         # chunk_index (slices, 3): each slice's head, start and tail
         chunks, chunk_index = np.concatenate([heads, starts, tails]), np.empty((len(slices.values), 3), np.int64)
@@ -200,12 +203,15 @@ def slice_events(drawing: Drawing, min_duration_us: int) -> Generator[bytes, Non
     return count
 
 
-def _tails(track: AnyArray, duration: I64, track_ends: AnyArray) -> tuple[AnyArray, I64]:
-    """Return the distinct chunks that follow a start, and (piles,) the index of each pile's chunk."""
+def _tails(track: AnyArray, duration: I64, end_chunks: AnyArray) -> tuple[AnyArray, I64]:
+    """Return the distinct chunks that follow a start, and (piles,) the index of each pile's chunk.
+
+    ``end_chunks`` (tracks,) are those of `event_ends`.
+    """
     durations, duration_index = unique_inverse(duration)
     tracks, track_index = unique_inverse(track)
     pairs, tail_index = unique_inverse(track_index * len(durations) + duration_index)
-    duration_chunks, id_chunks = time_chunks(durations).tolist(), track_ends[tracks].tolist()
+    duration_chunks, id_chunks = time_chunks(durations).tolist(), end_chunks[tracks].tolist()
     rows = zip((pairs // len(durations)).tolist(), (pairs % len(durations)).tolist(), strict=True)
     return chunk_array(b',"dur":%b%b' % (duration_chunks[time], id_chunks[ids]) for ids, time in rows), tail_index
 
@@ -233,11 +239,12 @@ def _head(label: Label, wait: int) -> bytes:
 def _labels_of(
     profile: Profile, frames: LocationFrames, group_names: list[str], *, with_arguments: bool
 ) -> tuple[list[Label], I64, I64]:
+    """Return the distinct labels, and the indices in them of the labels (frames,) of frames and (groups,) of groups."""
     modes = zip(frames.mode.tolist(), are_jit(profile, frames).tolist(), strict=True)
     categories = ["jit" if is_jit else _MODE_CATEGORIES.get(mode, "") for mode, is_jit in modes]
     arguments = _arguments(profile, frames) if with_arguments else [b""] * len(frames)
-    frame_labels = zip(map(printable, frames.name), categories, arguments, strict=True)
-    labels, index = number_keys([*frame_labels, *((name, "", b"") for name in group_names)])
+    of_frames = zip(map(printable, frames.name), categories, arguments, strict=True)
+    labels, index = number_keys([*of_frames, *((name, "", b"") for name in group_names)])
     return labels, index[: len(frames)], index[len(frames) :]
 
 

@@ -32,17 +32,17 @@ from perf2x.model.printable_text import base_name, one_line, printable
 from perf2x.model.profile import Profile, Wait, are_samples
 
 
-def track_metadata(profile: Profile, tracks: Tracks, sample_counts: I64, first_sort_index: int) -> Iterator[bytes]:
+def track_metadata(profile: Profile, tracks: Tracks, span_counts: I64, first_sort_index: int) -> Iterator[bytes]:
     """Yield names and sort indices of processes (busiest first), CPUs (by number) and threads (main thread first).
 
-    Every CPU is a process of its own. ``sample_counts`` (tracks,) are numbers of samples.
+    Every CPU is a process of its own. ``span_counts`` (tracks,): see Drawing.
     """
     names = track_names(profile, tracks)
     first, process = group_rows([tracks.pid])
     pids = tracks.pid[first]
-    process_samples = sum_at(process, sample_counts, len(pids))
-    process_samples[pids >= FIRST_CPU_ID] = 0  # sorts CPUs by number
-    for sort_index, row in enumerate(lexsort((pids, -process_samples)).tolist(), first_sort_index):
+    process_spans = sum_at(process, span_counts, len(pids))
+    process_spans[pids >= FIRST_CPU_ID] = 0  # sorts CPUs by number
+    for sort_index, row in enumerate(lexsort((pids, -process_spans)).tolist(), first_sort_index):
         track = int(first[row])
         ids = (int(pids[row]), int(tracks.tid[track]))
         yield _metadata_event("process_name", ids, {"name": printable(names[track][1])})
