@@ -75,6 +75,8 @@ def test_later_runs_fill_in_and_never_replace(data: Path, tmp_path: Path) -> Non
 def test_given_objects_alone_name_places(data: Path, tmp_path: Path) -> None:
     assert perf2x("fleet", "symbolize", data, SYMFS).code == 0
     assert said([data], tmp_path) == said(CASES, SYMFS)
+    again = perf2x("fleet", "symbolize", data, SYMFS)
+    assert again.said.endswith(": no place without a name is in an object with the build id of these files")
     ran = perf2x("fleet", "symbolize", data, tmp_path / "missing")
     assert (ran.code, "missing" in ran.err) == (1, True)
 

@@ -83,12 +83,13 @@ def fleet_symbolize(
             totals = symbolize(workers, unnamed.code_objects, job, progress, unnamed.objects)
             progress.close()
     if not quiet:
-        _summarize(dataset, totals, " of these objects" if objects else "")
+        no_place = "no place without a name is in an object with the build id of these files"
+        _summarize(dataset, totals, no_place if objects else "every place that can have a name has one")
 
 
-def _summarize(dataset: str, totals: "NamingTotals | None", restriction: str) -> None:
+def _summarize(dataset: str, totals: "NamingTotals | None", nothing_to_do: str) -> None:
     if totals is None:
-        print_message(f"{dataset}: every place{restriction} that can have a name has one")
+        print_message(f"{dataset}: {nothing_to_do}")
         return
     print_message(
         f"{dataset}: {totals.named:,} of {totals.places:,} places got names, in {plural(totals.total, 'object')}"
