@@ -16,7 +16,10 @@ class PlaceKeys(Frozen):
     """Keys of n places in their objects."""
 
     offset: U64
-    """(n,) bytes from the object's base (``CodeObjects.base``)."""
+    """(n,) bytes from the object's base (``CodeObjects.base``).
+
+    The column is called file_offset, but for the kernel and code without a file these are not offsets in a file.
+    """
     mode: U8
     """(n,) CpuMode."""
     is_return: Bools
@@ -31,8 +34,8 @@ class PlaceKeys(Frozen):
             "is_return": self.is_return, "variant": self.variant,
         }  # fmt: skip
 
-    def flags(self) -> I64:
-        """Return (n,) all keys except the offset, packed into one number."""
+    def packed(self) -> I64:
+        """Return (n,) all columns except the offset as one number."""
         packed: I64 = as_int64(self.variant) << 8 | as_int64(self.mode) << 1 | self.is_return
         return packed
 

@@ -72,7 +72,7 @@ class PlaceIndex:
 
 
 def _key_columns(code: I64, keys: PlaceKeys) -> tuple[I64, I64, I64]:
-    return code, keys.offset.view(np.int64), keys.flags()
+    return code, keys.offset.view(np.int64), keys.packed()
 
 
 def known_names(

@@ -223,13 +223,13 @@ def _check_row(values: Mapping[str, Any], source: str) -> None:
     events = max(1, len(values["events"]))
     if not 0 <= values["default_event"] < events:
         raise FormatError(f"{source}: damaged: default_event is {values['default_event']} of {events} events")
-    check_build_ids([values["kernel_build_id"], values["recording"], values["session"] or ""], source)
+    check_hex_ids([values["kernel_build_id"], values["recording"], values["session"] or ""], source)
 
 
-def check_build_ids(idents: Iterable[str], source: str) -> None:
+def check_hex_ids(idents: Iterable[str], source: str) -> None:
     """Raise FormatError if an id is not hexadecimal."""
     for ident in idents:
         try:
             bytes.fromhex(ident)
         except ValueError:
-            raise FormatError(f"{source}: damaged: not a build id: {ident[:64]!r}") from None
+            raise FormatError(f"{source}: damaged: not a hexadecimal id: {ident[:64]!r}") from None

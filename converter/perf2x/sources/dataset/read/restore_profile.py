@@ -56,7 +56,7 @@ from perf2x.sources.dataset.arrow_columns import (
 )
 from perf2x.sources.dataset.dataset_schema import MAPPING_NUMBERS, MAPPING_STRINGS, META_FIELDS
 from perf2x.sources.dataset.place_keys import keys_of_rows
-from perf2x.sources.dataset.read.dataset_part import DatasetPart, Row, Rows, check_build_ids
+from perf2x.sources.dataset.read.dataset_part import DatasetPart, Row, Rows, check_hex_ids
 from perf2x.sources.dataset.write.profile_places import CodeObjects, synthetic_object
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ def _mappings(
     """Merge mappings that differ only in their addresses, unless they are private to their recordings."""
     table = rows.table
     string_columns = {name: string_codes(table, name) for name in ("object_id", *MAPPING_STRINGS)}
-    check_build_ids(string_columns["build_id"][1], source)
+    check_hex_ids(string_columns["build_id"][1], source)
     column = {name: as_int64(numbers(table, name)) for name in ("base", "variant", "is_local", *MAPPING_NUMBERS)}
     # the recording of mappings that must not be merged with others; −1 for the rest
     separate = np.where((column["is_local"] > 0) | (rows.count == 1), rows.recording, -1)
