@@ -1,11 +1,12 @@
 """Reads a recording's Arm SPE trace as samples, which come after the recorded samples.
 
-A record of trace that does not name its thread gets the thread that was last switched in on its CPU.
+A record of trace that does not name its thread gets the thread that was last switched in on its CPU, else the thread
+that the buffer belongs to.
 
-The trace of an AUX buffer is in blocks, at whose ends records may be cut. It is cut into chunks of complete records,
-about 128 KiB each, so that a sample pass can read each chunk alone::
+The trace of an AUX buffer is in blocks of trace, at whose ends records may be cut. Here it is divided into chunks of
+complete records, about 128 KiB each, so that a sample pass can read each chunk alone::
 
-    blocks of one buffer    |rec|rec|re| … |c|rec|rec|rec| … |rec|       blocks of other buffers lie between
+    blocks of one buffer    |rec|rec|re| … |c|rec|rec|rec|       blocks of other buffers lie between
     chunks                  |rec|rec|rec|  |rec|rec|rec|
 """
 
@@ -58,6 +59,7 @@ class _TraceChunk(Frozen):
     """Number of complete records between the buffer's last gap and this chunk."""
 
     def records(self) -> tuple[TraceRecords, int, int]:
+        """Return what `read_records` does: complete records, the number of incomplete ones, and the size of all."""
         data = join_bytes([part.section.data[part.start : part.stop] for part in self.parts])
         return read_records(find_packets(data, self.parts[0].buffer_offset))
 
@@ -109,7 +111,7 @@ def _cut_run(run: Sequence[TraceBlock], position: int) -> Iterator[tuple[_TraceC
         # no record is as long as CHUNK_SIZE: bytes without an end of a record are damaged, and skipped
         pending = _without_beginning(pending, used_size or size)
         # bytes without an end of a record count as an incomplete record, also at the end of the run
-        yield chunk, records, incomplete + (not used_size or (part is parts[-1] and len(pending) > 0))
+        yield chunk, records, incomplete + bool(not used_size or (part is parts[-1] and pending))
         position += used_size or size
         records_before += len(records)
 
@@ -136,30 +138,30 @@ class _TraceThreads:
         table_times = np.concatenate([table.time for table in tables])
         self._times = unique(np.concatenate([switches.time[switch_ins], table_times]))
         cpu, tid = as_int64(switches.cpu[switch_ins]), as_int64(switches.tid[switch_ins])
-        self._thread_on_cpu = KeyedValues(cpu, self._sequence(switches.time[switch_ins]), tid)
+        self._thread_on_cpu = KeyedValues(cpu, self._rank(switches.time[switch_ins]), tid)
         tid = as_int64(np.concatenate([table.tid for table in tables]))
         pid = as_int64(np.concatenate([table.pid for table in tables]))
-        self._process_of_thread = KeyedValues(tid, self._sequence(table_times), pid)
+        self._process_of_thread = KeyedValues(tid, self._rank(table_times), pid)
 
     def of_records(self, context: I64, time: U64 | None, tid: int, cpu: int) -> tuple[I32, I32]:
         """Return process and thread (n,) of records; −1 if unknown.
 
-        ``context`` (n,) is the record's own thread, −1 for none. Without ``time`` (n,), the state at the end of the
-        recording counts.
+        ``context`` (n,) is the record's own thread, −1 for none; ``tid`` and ``cpu`` are the buffer's, −1 for all.
+        Without ``time`` (n,), the state at the end of the recording counts.
         """
-        last_sequence = np.full(len(context), len(self._times), np.int64)
-        sequence = last_sequence if time is None else self._sequence(time)
-        on_cpu = self._thread_on_cpu.at(np.full(len(context), cpu, np.int64), sequence)
+        last_rank = np.full(len(context), len(self._times), np.int64)
+        rank = last_rank if time is None else self._rank(time)
+        on_cpu = self._thread_on_cpu.at(np.full(len(context), cpu, np.int64), rank)
         thread = np.where(context >= 0, context, np.where(on_cpu >= 0, on_cpu, tid))
-        process = self._process_of_thread.at(thread, sequence)
+        process = self._process_of_thread.at(thread, rank)
         # the idle thread, and threads whose process is recorded later
         unknown_rows = flatnonzero(process < 0)
         process[unknown_rows] = np.where(
-            thread[unknown_rows] == 0, 0, self._process_of_thread.at(thread[unknown_rows], last_sequence[unknown_rows])
+            thread[unknown_rows] == 0, 0, self._process_of_thread.at(thread[unknown_rows], last_rank[unknown_rows])
         )
         return as_int32(process), as_int32(thread)
 
-    def _sequence(self, time: U64) -> I64:
+    def _rank(self, time: U64) -> I64:
         return searchsorted(self._times, time, "right")
 
 
@@ -200,16 +202,16 @@ class SpeRecording:
             chunk.forget()
         note = self.diagnostics.add
         note("spe_records_damaged", "Their packets are impossible or missing.", incomplete_count)
-        missing = int(has_times and self._clock is None and count > 0)
-        note("spe_clock_missing", "Its samples have no time without a record TIME_CONV.", missing)
+        lacks_clock = has_times and not self._clock and count > 0
+        note("spe_clock_missing", "Its samples have no time without a record TIME_CONV.", lacks_clock)
         return count
 
     @property
     def fingerprint(self) -> bytes | None:
-        """A 16-byte digest of the recording's fingerprint and the first bytes of trace; None without either."""
+        """A 16-byte digest of the recording's fingerprint and the first bytes of trace; None if both are missing."""
         first = self._blocks[0]
-        data = first.section.data[first.start : first.stop][:_FINGERPRINT_BYTES].tobytes()
-        content = (self._recording.fingerprint or b"") + data
+        trace = first.section.data[first.start : first.stop]
+        content = (self._recording.fingerprint or b"") + trace[:_FINGERPRINT_BYTES].tobytes()
         return hashlib.blake2b(content, digest_size=16).digest() if content else None
 
     def samples(self, want: Want, shard: Shard = ALL_BLOCKS) -> Iterator[Samples]:
@@ -224,25 +226,25 @@ class SpeRecording:
 
     def _batch(self, chunk: _TraceChunk, want: Want) -> Samples:
         records = _every_nth(chunk.records()[0], chunk, self._kinds)
-        buffer = chunk.parts[0]
-        time = None if self._clock is None else self._times(records, buffer, self._clock)
-        pid, tid = self._threads.of_records(records.context.view(np.int64), time, buffer.tid, buffer.cpu)
+        first_block = chunk.parts[0]
+        time = None if self._clock is None else self._times(records, first_block, self._clock)
+        pid, tid = self._threads.of_records(records.context.view(np.int64), time, first_block.tid, first_block.cpu)
         position = records.begin + (self._position + chunk.position)
-        sources = data_sources(records, *self._cpus.get(buffer.cpu, (0, 0)))
-        facts = RecordFacts(position, time, pid, tid, buffer.cpu, sources)
+        sources = data_sources(records, *self._cpus.get(first_block.cpu, (0, 0)))
+        facts = RecordFacts(position, time, pid, tid, first_block.cpu, sources)
         first = len(self.session.events) - len(self._kinds.names)
         return clamp_samples(make_samples(records, facts, self._kinds, first, want), Diagnostics())
 
-    def _times(self, records: TraceRecords, buffer: TraceBlock, clock: Mapping[str, int]) -> U64:
+    def _times(self, records: TraceRecords, first_block: TraceBlock, clock: Mapping[str, int]) -> U64:
         """Return the times (n,) of records in nanoseconds.
 
         If the trace has no timestamps (ts_enable=0), these are the times at which the kernel delivered it
         (PERF_RECORD_AUX).
         """
-        auxes = take_rows_of(self.sideband.auxes, self.sideband.auxes.cpu == buffer.cpu)
+        auxes = take_rows_of(self.sideband.auxes, self.sideband.auxes.cpu == first_block.cpu)
         if records.ticks.any() or not len(auxes):
             return _nanoseconds(records.ticks, clock)
-        rows = searchsorted(auxes.offset, as_uint64(records.begin) + np.uint64(buffer.buffer_offset), "right")
+        rows = searchsorted(auxes.offset, as_uint64(records.begin) + np.uint64(first_block.buffer_offset), "right")
         return auxes.time[np.maximum(rows - 1, 0)]
 
 
@@ -256,7 +258,8 @@ def _every_nth(records: TraceRecords, chunk: _TraceChunk, kinds: SampleKinds) ->
 def _nanoseconds(ticks: U64, clock: Mapping[str, int]) -> U64:
     """Convert ``ticks`` to nanoseconds of the recording's clock (tsc_to_perf_time in tools/perf/util/tsc.c).
 
-    A record without ticks (0) gets those of the last record before it that has some, or else of the first one after it.
+    A record without ticks (0) gets those of the last record of the chunk before it that has some, else of the first one
+    after it.
     """
     timed_rows = flatnonzero(ticks)
     if 0 < len(timed_rows) < len(ticks):
@@ -272,7 +275,7 @@ def _nanoseconds(ticks: U64, clock: Mapping[str, int]) -> U64:
 
 
 def _cpus(trace_info: Mapping[str, Any], session: Session, blocks: Sequence[TraceBlock]) -> dict[int, tuple[int, int]]:
-    """MIDR_EL1 and event filter of each buffer's CPU; 0 if unknown.
+    """Return MIDR_EL1 and event filter of each buffer's CPU; 0 if unknown. ``trace_info``: see `hardware_trace`.
 
     CPU −1 is a thread's buffer on all CPUs; it is missing if these are of different kinds.
     """
