@@ -2,7 +2,7 @@
 
 A jitdump may hold an .eh_frame for each function. Its addresses are relative to where it is stored. The runtime assumes
 that it follows the code, at the next multiple of 8 (jit_write_elf in tools/perf/util/genelf.c). Here all entries become
-one section with absolute addresses, which are offsets in the dump::
+one section with absolute addresses. They equal offsets in the dump, because the image is loaded at address 0::
 
     0              ELF header, in place of the headers of the dump and of its first record
     64             the rest of the dump; .text is the whole dump
@@ -20,7 +20,6 @@ from perf2x.errors import ObjectError
 
 _PROGBITS, _STRTAB, _ALLOC, _CODE = 1, 3, 2, 6  # SHT_PROGBITS, SHT_STRTAB; SHF_ALLOC, SHF_ALLOC | SHF_EXECINSTR
 _SECTION_NAMES = b"\0.text\0.eh_frame\0.shstrtab\0"
-_ALIGNMENT = 8
 _CIE_VERSION = 3
 
 
@@ -34,8 +33,8 @@ class JitFunction(Frozen):
     """The runtime's .eh_frame; its addresses are right if it begins at the first multiple of 8 after the code."""
 
 
-class _Entry(Frozen):
-    """An FDE; ``start`` is an offset in the function's code."""
+class _Fde(Frozen):
+    """An FDE and its CIE; ``start`` is an offset in the function's code."""
 
     cie: bytes
     start: int
@@ -67,6 +66,7 @@ def jit_image(data: bytes, machine: int, functions: Sequence[JitFunction], name:
     )
     # ELFCLASS64, little-endian, ET_DYN
     header = b"\x7fELF\x02\x01\x01".ljust(16, b"\0")
+    # e_type, machine, version, entry, phoff, shoff, flags, ehsize, phentsize, phnum, shentsize, shnum, shstrndx
     header += struct.pack(
         "<HHIQQQIHHHHHH", 3, machine & 0xFFFF, 1, 0, tables_at, tables_at + 56, 0, 64, 56, 1, 64, 4, 3
     )
@@ -83,28 +83,31 @@ def _section_header(name: int, kind: int, flags: int, offset: int, size: int) ->
 def _frame_section(functions: Sequence[JitFunction], address_size: int) -> bytes:
     section = bytearray()
     cies: dict[bytes, int] = {}  # offset in the section of each distinct CIE
-    cache: dict[tuple[int, bytes], list[_Entry]] = {}  # runtimes emit the same entries for many functions
+    cache: dict[tuple[int, bytes], list[_Fde]] = {}  # runtimes emit the same entries for many functions
+    # moved code is listed again, with the same offset
     for function in {function.offset: function for function in functions}.values():
         key = function.size, function.eh_frame
         if key not in cache:
-            cache[key] = _entries(function, address_size)
-        for entry in cache[key]:
-            if entry.cie not in cies:
-                cies[entry.cie] = len(section)
-                section += entry.cie
-            start = function.offset + entry.start
+            cache[key] = _fdes(function, address_size)
+        for fde in cache[key]:
+            if fde.cie not in cies:
+                cies[fde.cie] = len(section)
+                section += fde.cie
+            start = function.offset + fde.start
             # an FDE: distance back to its CIE, first address, size, no augmentation data, instructions
-            body = struct.pack("<IQQB", len(section) + 4 - cies[entry.cie], start, entry.size, 0) + entry.instructions
+            body = struct.pack("<IQQB", len(section) + 4 - cies[fde.cie], start, fde.size, 0) + fde.instructions
             section += _with_length(body)
     return bytes(section)
 
 
-def _entries(function: JitFunction, address_size: int) -> list[_Entry]:
-    """Return the readable entries of a function; a single entry applies to all its code, whatever its addresses."""
-    eh_frame_at = -(-function.size // 8) * 8
-    section = FrameSection(function.eh_frame, eh_frame_at, True, "<", address_size)
+def _fdes(function: JitFunction, address_size: int) -> list[_Fde]:
+    """Return a function's FDEs except those that cannot be read, or that are for code outside the function.
+
+    A single FDE applies to all code of the function, whatever its addresses.
+    """
+    section = FrameSection(function.eh_frame, -(-function.size // 8) * 8, True, "<", address_size)
     offsets = fde_offsets(section, past_terminator=False)
-    entries = []
+    fdes = []
     for offset in offsets:
         try:
             fde = section.fde(offset)
@@ -113,8 +116,8 @@ def _entries(function: JitFunction, address_size: int) -> list[_Entry]:
         start, end = (0, function.size) if len(offsets) == 1 else (fde.start, fde.end)
         if start < end <= function.size:
             cie, instructions = _rewrite_cie(fde.cie, section.data), section.data[slice(*fde.instructions)]
-            entries.append(_Entry(cie, start, end - start, instructions))
-    return entries
+            fdes.append(_Fde(cie, start, end - start, instructions))
+    return fdes
 
 
 def _rewrite_cie(cie: Cie, data: bytes) -> bytes:
@@ -127,7 +130,7 @@ def _rewrite_cie(cie: Cie, data: bytes) -> bytes:
 
 def _with_length(body: bytes) -> bytes:
     """Prepend the length, and pad with DW_CFA_nop (0)."""
-    body += b"\0" * (-(4 + len(body)) % _ALIGNMENT)
+    body += b"\0" * (-(4 + len(body)) % 8)
     return struct.pack("<I", len(body)) + body
 
 
