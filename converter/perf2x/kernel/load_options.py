@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from perf2x.base.files.unpack_limit import parse_size
 from perf2x.base.frozen_struct import Frozen
 from perf2x.kernel.feature import with_settings
-from perf2x.model.cgroup_parts import needed_columns
+from perf2x.model.cgroup_parts import cpu_and_cgroup_columns
 from perf2x.model.filters.filter_options import SAMPLES_PANEL, Filters, Grouping
 from perf2x.model.plugin_options import SAMPLES, STACKS, TAGS
 from perf2x.model.setting import ON_BY_DEFAULT, FeatureSettings, Setting, Settings, settings_of
@@ -211,7 +211,7 @@ class LoadOptions(Frozen):
     @property
     def columns(self) -> frozenset[str]:
         """The optional columns of samples to keep, including the one to group by."""
-        return self.keep | needed_columns([self.grouping.root])
+        return self.keep | cpu_and_cgroup_columns([self.grouping.root])
 
     @property
     def keeps_fields(self) -> bool:

@@ -33,6 +33,6 @@ def cgroup_part(part: str, path: str) -> str:
     return found[-1].replace("_", "-") if found else ""
 
 
-def needed_columns(names: Iterable[str]) -> frozenset[str]:
+def cpu_and_cgroup_columns(names: Iterable[str]) -> frozenset[str]:
     """Return the columns, among ``cpu`` and ``cgroup``, from which labels or root frames with these names are made."""
     return frozenset("cgroup" if name in CGROUP_PARTS else name for name in names) & {"cpu", "cgroup"}

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from perf2x.emitters.collapsed import Collapsed
 from perf2x.emitters.otlp.otlp import Otlp
 from perf2x.emitters.pprof.pprof import Pprof
-from perf2x.model.cgroup_parts import cgroup_part, needed_columns
+from perf2x.model.cgroup_parts import cgroup_part, cpu_and_cgroup_columns
 from perf2x.model.filters.filter_options import Grouping
 from perf2x.model.profile import Profile
 from perf2x.model.transforms.group_samples import grouped
@@ -73,4 +73,4 @@ def test_root_frames(profile: Profile) -> None:
 
 def test_labels_and_roots_ask_for_the_path() -> None:
     assert Pprof(label=("container", "tid")).needs.columns == Otlp(label=("pod",)).needs.columns == {"cgroup"}
-    assert needed_columns(["pod", "cpu", "thread"]) == {"cgroup", "cpu"}
+    assert cpu_and_cgroup_columns(["pod", "cpu", "thread"]) == {"cgroup", "cpu"}

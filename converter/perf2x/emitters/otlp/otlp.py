@@ -24,7 +24,7 @@ from perf2x.emitters.otlp.otlp_tables import Dictionary, StackTables, Value, key
 from perf2x.emitters.pprof.pprof_tables import StringTable
 from perf2x.emitters.pprof.sample_labels import LABELS
 from perf2x.errors import OptionError
-from perf2x.model.cgroup_parts import ATTRIBUTES, needed_columns
+from perf2x.model.cgroup_parts import ATTRIBUTES, cpu_and_cgroup_columns
 from perf2x.model.format_features import OriginalSettings
 from perf2x.model.plugin_options import FINISHED, START_TIME, TAGS, Format, Needs
 from perf2x.model.profile import Meta, Profile, View
@@ -108,7 +108,7 @@ class Otlp(Format):
         return Needs(
             timeline=self.timestamps,
             times=self.timestamps,
-            columns=needed_columns(self.label),
+            columns=cpu_and_cgroup_columns(self.label),
             features=(OriginalSettings(self.original_payload << 20),),
             honours=FINISHED | {TAGS, START_TIME},
             binary=True,

@@ -54,7 +54,7 @@ from perf2x.emitters.pprof.sample_types import (
     make_sample_types,
     summed_values,
 )
-from perf2x.model.cgroup_parts import needed_columns
+from perf2x.model.cgroup_parts import cpu_and_cgroup_columns
 from perf2x.model.plugin_options import FINISHED, START_TIME, TAGS, WAITS, Format, Needs
 from perf2x.model.profile import Profile, depths, named_functions, paths_of_length, plain_names
 from perf2x.model.setting import Setting
@@ -63,6 +63,8 @@ if TYPE_CHECKING:
     from perf2x.emitters.pprof import profile_pb2
 
 _FRAMES_PER_WRITE = 1 << 16
+_SAMPLE = 2  # number of the field Profile.sample
+_LOCATION_ID, _VALUE = 1, 2  # fields of Sample
 
 
 class Pprof(Format):
@@ -101,7 +103,7 @@ class Pprof(Format):
 
     @property
     def needs(self) -> Needs:
-        """Samples are kept separate only for labels with the time."""
+        """Samples are not added up if they have the label ``time``."""
         labels = frozenset(self._labels)
         memory = {"data_src"} if MEMORY_LABELS.keys() & labels else set()
         # Speedscope shows the last line of each location: the outermost function
@@ -110,10 +112,10 @@ class Pprof(Format):
         return Needs(
             timeline="time" in labels,
             times="time" in labels,
-            columns=needed_columns(labels) | memory,
+            columns=cpu_and_cgroup_columns(labels) | memory,
             threads=bool({"pid", "tid", "process", "thread"} & labels),
             honours=(FINISHED | {TAGS, START_TIME}) - ({WAITS} if is_for_go else set()),
-            why="go build -pgo counts calls of code that ran" if is_for_go else "",
+            why="go build -pgo reads only calls of code that ran" if is_for_go else "",
             binary=True,
             dated="time" in labels,
             viewer="open it: go tool pprof -http=: {0}; " + speedscope,
@@ -168,26 +170,26 @@ class Pprof(Format):
         yield _header(profile, strings, types, self.sample_types).SerializeToString(deterministic=True)
         order = mapping_order(profile)
         yield encode_mappings(profile.mappings, order)
-        locations, functions, file_locations = profile.locations, profile.functions, None
+        locations, functions, written_locations = profile.locations, profile.functions, None
         if self.placeholders:
             locations, functions = with_placeholders(profile, strings)
         if self.inline == "off":
             locations = without_inlining(locations)
         elif self.inline == "frames":
-            locations, file_locations = one_location_per_line(locations)
+            locations, written_locations = one_location_per_line(locations)
         yield from encode_locations(locations, order)
         if self.max_samples:
             functions = join_tables([functions, named_functions(as_int32([strings.add(OTHER_STACKS)]))])
             yield encode_other_stacks_location(len(locations) + 1, len(functions))
         del locations
         yield encode_functions(functions)
-        yield from self._samples(profile, types, strings, file_locations)
+        yield from self._samples(profile, types, strings, written_locations)
         yield repeated_string(6, strings.entries)  # Profile.string_table
 
     def _samples(
-        self, profile: Profile, types: list[SampleType], strings: StringTable, file_locations: ListArray | None
+        self, profile: Profile, types: list[SampleType], strings: StringTable, written_locations: ListArray | None
     ) -> Iterator[bytes]:
-        """Yield Profile.sample (2): one for each distinct pair of stack and labels, sorted by stack, then labels.
+        """Yield Profile.sample: one for each distinct pair of stack and labels, sorted by stack, then labels.
 
         Example with one label, one sample type, and max_samples=2::
 
@@ -203,7 +205,7 @@ class Pprof(Format):
         first_rows, values = _distinct_samples(profile, keys, types)
         kept_rows = heaviest_rows(values, self.max_samples)
         encoded_labels = EncodedLabels(labels, keys, first_rows[kept_rows])
-        encoded_stacks = _EncodedStacks(profile, file_locations)
+        encoded_stacks = _EncodedStacks(profile, written_locations)
         stack = as_int64(profile.samples.stack[first_rows[kept_rows]])
         for rows in row_batches(encoded_stacks.lengths[stack], _FRAMES_PER_WRITE):
             batch_labels = encoded_labels.of_samples(int(rows[0]), int(rows[-1]) + 1)
@@ -214,24 +216,24 @@ class Pprof(Format):
 
 
 def _distinct_samples(profile: Profile, label_keys: Sequence[I64], types: list[SampleType]) -> tuple[I64, I64]:
-    """Return rows of Profile.samples, sorted by stack, then labels, and sums (distinct samples, sample types).
+    """Return the distinct pairs of stack and labels, sorted, and sums of values (pairs, sample types).
 
-    ``label_keys`` are `Labels.keys`.
+    A pair is represented by its first row in Profile.samples. ``label_keys`` are `Labels.keys`.
     """
     first, group = group_rows([profile.samples.stack, *label_keys])
     return first, summed_values(profile, types, group, len(first))
 
 
 class _EncodedStacks:
-    """Encodes stacks as Sample.location_id (1): the ids of their locations, innermost first."""
+    """Encodes stacks as Sample.location_id: the ids of their locations, innermost first."""
 
-    def __init__(self, profile: Profile, file_locations: ListArray | None) -> None:
-        """``file_locations``: for each location of the profile, rows of the file's locations; ids are rows + 1.
+    def __init__(self, profile: Profile, written_locations: ListArray | None) -> None:
+        """``written_locations``: for each location of the profile, rows of the locations that are written.
 
-        None: the file has the locations of the profile.
+        None: these are the profile's. A written location's id is its row + 1.
         """
-        self.location_count = len(profile.locations) if file_locations is None else len(file_locations.values)
-        self._file_locations, self._stacks = file_locations, profile.stacks
+        self.location_count = len(profile.locations) if written_locations is None else len(written_locations.values)
+        self._written_locations, self._stacks = written_locations, profile.stacks
         self._ids = EncodedIds(self.location_count)
         self.lengths = np.append(depths(profile.stacks.parent) + 1, 0)
         """(stacks + 1,) locations of the profile in each stack; the last entry is for stack −1."""
@@ -241,21 +243,25 @@ class _EncodedStacks:
         leaf, leaf_index = unique_inverse(stack)
         path = paths_of_length(self._stacks.parent, leaf, self.lengths[leaf])
         locations = ListArray(path.offsets, self._stacks.location[path.values])
-        if self._file_locations is not None:
-            written = self._file_locations[as_int64(locations.values)]
+        if self._written_locations is not None:
+            written = self._written_locations[as_int64(locations.values)]
             locations = ListArray(written.offsets[path.offsets], written.values)
-        return encoded_values(self._ids.packed_field(1, locations)), leaf_index
+        return encoded_values(self._ids.packed_field(_LOCATION_ID, locations)), leaf_index
 
 
 def _encoded_sum_of_others(values: I64, location_id: int) -> bytes:
-    return message(2, message(1, varint(location_id)) + message(2, b"".join(map(varint, values.tolist()))))
+    return message(
+        _SAMPLE, message(_LOCATION_ID, varint(location_id)) + message(_VALUE, b"".join(map(varint, values.tolist())))
+    )
 
 
 def _encoded_samples(location_ids: SharedColumn, values: I64, labels: SharedColumn) -> bytes:
     """``values`` have the shape (samples, sample types)."""
     first, values_index = group_rows(list(values.T))  # many samples have the same few values
     rows = ListArray(arange(len(first) + 1) * values.shape[1], values[first].reshape(-1))
-    return messages_of_columns(2, [location_ids, (encoded_values(packed_field(2, rows)), values_index), labels])
+    return messages_of_columns(
+        _SAMPLE, [location_ids, (encoded_values(packed_field(_VALUE, rows)), values_index), labels]
+    )
 
 
 def _header(profile: Profile, strings: StringTable, types: list[SampleType], style: str) -> "profile_pb2.Profile":

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from perf2x.base.abi import SampleType
 from perf2x.errors import SettingError
-from perf2x.model.cgroup_parts import needed_columns
+from perf2x.model.cgroup_parts import cpu_and_cgroup_columns
 from perf2x.model.filters.filter_options import Filters
 from perf2x.model.filters.profile_filters import BEFORE_SYMBOLS, NUMBER_COLUMNS, PROFILE_FILTERS, SAMPLE_CONDITIONS
 from perf2x.model.filters.sample_filters import SampleFilter, SeenValues, not_recorded
@@ -81,7 +81,7 @@ class AppliedFilters:
 
 def check_root(root: str, recording: Recording) -> None:
     """Raise OptionError if ``--root`` needs a column that was not recorded."""
-    for column in needed_columns([root]):
+    for column in cpu_and_cgroup_columns([root]):
         if not any(event.sample_type & SampleType[column.upper()] for event in recording.session.events):
             raise not_recorded("root", column)
 

@@ -107,7 +107,7 @@ def test_waiting_time_is_refused(how: str) -> None:
     words = "--to", "pprof", "--off-cpu", how, "--for", "go-pgo", "-o", "-"
     ran = perf2x("convert", ROOT / "tests/laws/schedules/switches.data", *words)
     assert (ran.code, ran.out) == (2, "")
-    assert "pprof cannot take --off-cpu: go build -pgo counts calls of code that ran" in ran.said
+    assert "pprof cannot take --off-cpu: go build -pgo reads only calls of code that ran" in ran.said
 
 
 @pytest.mark.parametrize(("keep", "said"), [(True, 0), (False, 1)])
