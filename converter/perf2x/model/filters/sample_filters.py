@@ -20,7 +20,7 @@ class SampleFilter(Frozen):
     """Conditions on columns of samples; all of them must be met."""
 
     values: dict[str, Any] = field(default_factory=dict)
-    """Values of the filters in NUMBER_COLUMNS and SAMPLE_CONDITIONS that are set, by field of Filters."""
+    """Values of the filters in NUMBER_COLUMNS and SAMPLE_CONDITIONS that are set, by field of Filters (``pids``)."""
     times: tuple[Range, ...] = ()
     """A sample's time must be in one of these ranges; empty: any time."""
 
@@ -34,7 +34,7 @@ class SampleFilter(Frozen):
         return passes
 
     def passes_numbers(self, table: Any) -> Bools:
-        """Return (n,) whether each row of a table with these columns passes the filters by pid, tid and CPU."""
+        """Return (n,) whether each row of a table passes the filters by pid, tid and CPU, if it has these columns."""
         passes = trues(len(table))
         for column, numbers in self.numbers():
             passes &= np.isin(column_of(table, column), numbers)
@@ -60,14 +60,15 @@ class SeenValues(Struct):
     """Distinct values of each column that is filtered by number."""
     first_ns: int = 2**64 - 1  # if times are filtered
     last_ns: int = 0
-    samples: int = 0
-    passed: int = 0
+    """Times of the first and the last sample."""
+    sample_count: int = 0
+    passed_count: int = 0
 
     def add(self, samples: Samples, sample_filter: SampleFilter) -> Bools:
         """Record a batch; return (n,) which samples pass the filter."""
         passes = sample_filter.passes(samples)
-        self.samples += len(samples)
-        self.passed += sum_of(passes)
+        self.sample_count += len(samples)
+        self.passed_count += sum_of(passes)
         for column, _ in sample_filter.numbers():
             self.numbers.setdefault(column, set()).update(unique(column_of(samples, column)).tolist())
         if sample_filter.times and samples.time is not None and len(samples):
@@ -80,19 +81,20 @@ class SeenValues(Struct):
         for column, numbers in other.numbers.items():
             self.numbers.setdefault(column, set()).update(numbers)
         self.first_ns, self.last_ns = min(self.first_ns, other.first_ns), max(self.last_ns, other.last_ns)
-        self.samples += other.samples
-        self.passed += other.passed
+        self.sample_count += other.sample_count
+        self.passed_count += other.passed_count
 
     def check(self, sample_filter: SampleFilter, unmatched: UnmatchedFilters) -> None:
-        """Report typed numbers that no sample has, and times at which no sample was taken.
+        """Note typed numbers that no sample has, and times at which no sample was taken.
 
-        With other filters, times are not reported: another one may have dropped the samples.
+        Raises OptionError for them if there is only one recording. With other filters, times are not noted: another one
+        may have dropped the samples.
         """
-        if not self.samples:
+        if not self.sample_count:
             return
         for column, numbers in sample_filter.numbers():
             self._check_numbers(column, numbers, unmatched)
-        if self.passed:
+        if self.passed_count:
             unmatched.matched("time", sample_filter.times)
         elif sample_filter.times and not sample_filter.values:
             span = f"{format_seconds(self.first_ns)} to {format_seconds(self.last_ns)}"
@@ -100,7 +102,7 @@ class SeenValues(Struct):
             unmatched.missed_with_error("time", sample_filter.times, lambda: OptionError(problem))
 
     def _check_numbers(self, column: str, numbers: tuple[int, ...], unmatched: UnmatchedFilters) -> None:
-        """Report numbers that no sample has; CPUs, which may be typed as a range, only if no sample has any of them."""
+        """Note numbers that no sample has; CPUs, which may be typed as a range, only if no sample has any of them."""
         seen = self.numbers[column]
         if column == "cpu" and not seen.isdisjoint(numbers):
             numbers = tuple(number for number in numbers if number in seen)

@@ -12,11 +12,11 @@ Row = TypeVar("Row")
 
 
 class SectionError(Exception):
-    """The section is cut short, or contradicts itself."""
+    """The section or record is cut short, or contradicts itself."""
 
 
 class SectionReader(Struct):
-    """Reads a section's bytes in order. All methods raise SectionError if too few bytes are left."""
+    """Reads the bytes of a header section or a record in order. All methods raise SectionError if too few are left."""
 
     data: bytes
     byte_order: ByteOrder

@@ -49,7 +49,7 @@ def test_who_passes(wanted: SampleFilter, passes: list[int]) -> None:
     assert wanted.passes(batch()).tolist() == [bool(one) for one in passes]
     seen = SeenValues()
     assert seen.add(batch(), wanted).tolist() == [bool(one) for one in passes]
-    assert (seen.samples, seen.passed) == (3, sum(passes))
+    assert (seen.sample_count, seen.passed_count) == (3, sum(passes))
 
 
 @pytest.mark.parametrize(("name", "advice"), [("time", "perf record -T"), ("cpu", "perf record --sample-cpu")])
