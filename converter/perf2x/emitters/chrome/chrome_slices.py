@@ -154,15 +154,13 @@ def _drawing(
     """``groups``: (rows of ``shown``,) the group of each, the names of the groups, and (groups,) their Waits."""
     group, group_names, group_waits = groups
     frames = location_frames(profile)
-    labels, frame_label, group_label = _labels_of(profile, frames, group_names, with_arguments=with_arguments)
+    labels, frame_label, group_label = _labels_of(profile, frames, group_names, with_arguments)
     stack = profile.samples.stack[shown.sample]
     tree, node = merge_stacks(expand(profile.stacks, frames.of_location), frame_label, stack, group)
     row_groups = ancestors(tree.parent, arange(len(tree)), tree.depth)  # the first rows of the tree are the groups
     label_index = np.where(tree.key < 0, group_label[row_groups], tree.key)  # rows of groups have no key
-    span_counts = bincount(shown.track, len(tracks))
-    return Drawing(
-        tracks, shown, tree, narrow(node), label_index, group_waits[row_groups], labels, min_depth, span_counts
-    )
+    waits, counts = group_waits[row_groups], bincount(shown.track, len(tracks))
+    return Drawing(tracks, shown, tree, narrow(node), label_index, waits, labels, min_depth, counts)
 
 
 _SLICES_PER_WRITE = 1 << 13
@@ -237,7 +235,7 @@ def _head(label: Label, wait: int) -> bytes:
 
 
 def _labels_of(
-    profile: Profile, frames: LocationFrames, group_names: list[str], *, with_arguments: bool
+    profile: Profile, frames: LocationFrames, group_names: list[str], with_arguments: bool
 ) -> tuple[list[Label], I64, I64]:
     """Return the distinct labels, and the indices in them of the labels (frames,) of frames and (groups,) of groups."""
     modes = zip(frames.mode.tolist(), are_jit(profile, frames).tolist(), strict=True)
@@ -253,8 +251,9 @@ def _arguments(profile: Profile, frames: LocationFrames) -> list[bytes]:
     result = []
     for object_name, function in zip(frames.object, frames.function.tolist(), strict=True):
         args = {"object": printable(object_name)} if object_name else {}
-        if function >= 0 and strings[functions.filename[function]]:
+        source = strings[functions.filename[function]] if function >= 0 else ""
+        if source:
             line = int(functions.start_line[function])
-            args["source"] = printable(strings[functions.filename[function]]) + (f":{line}" if line else "")
+            args["source"] = printable(source) + (f":{line}" if line else "")
         result.append(json_bytes(args) if args else b"")
     return result

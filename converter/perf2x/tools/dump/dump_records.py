@@ -32,8 +32,7 @@ from perf2x.tools.dump.dump_samples import chain_lines, sample_lines
 from perf2x.tools.dump.record_fields import decoded_fields, event_line, fields_text, struct_fields, with_value_names
 
 # as perf script -D prints them
-_TYPE_NAMES = {record_type: name.removeprefix("HEADER_") for record_type, name in RECORD_NAMES.items()}
-_RECORD_TYPES = {name: record_type for record_type, name in _TYPE_NAMES.items()}
+_RECORD_TYPES = {name.removeprefix("HEADER_"): record_type for record_type, name in RECORD_NAMES.items()}
 _RAW_WIDTH = 16  # bytes in a line
 
 
@@ -95,7 +94,7 @@ def _block_lines(block: Block, session: SessionBuilder, options: DumpOptions, or
         if not _is_in_time(record, options):
             continue
         record_type, size = int(types[row]), int(block.sizes[row])
-        name = _TYPE_NAMES.get(record_type, f"UNKNOWN_{record_type}")
+        name = RECORD_NAMES.get(record_type, f"UNKNOWN_{record_type}").removeprefix("HEADER_")
         offset = f"{origin + int(block.positions[row]):#x} [{size:#x}]"
         first_line = f"{_cpu_and_time(record, combined_type)}{offset}: PERF_RECORD_{name}{record.text}"
         raw = _raw_lines(block, row) if options.raw else ()
