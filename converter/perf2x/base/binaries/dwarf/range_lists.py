@@ -35,7 +35,7 @@ class RangeLists(Frozen):
     """Returns an address by its index in ``.debug_addr``."""
 
     def debug_ranges(self, data: bytes, list_offset: int) -> Iterator[tuple[int, int]]:
-        """Yield the ranges of the list at ``list_offset`` in ``.debug_ranges``.
+        """Yield the ranges of the list at ``list_offset`` in ``.debug_ranges``, also empty and impossible ones.
 
         A pair of words is two offsets from the base address, or (highest address, new base address), or (0, 0) at the
         end.
@@ -52,11 +52,14 @@ class RangeLists(Frozen):
                 base = end
             elif start == end == 0:
                 return
-            elif start < end:
+            else:
                 yield base + start, base + end
 
     def rnglists(self, data: bytes, offset: int) -> Iterator[tuple[int, int]]:
-        """Yield the ranges of the list at ``offset`` in ``.debug_rnglists``; its entries are DW_RLE_*."""
+        """Yield the ranges of the list at ``offset`` in ``.debug_rnglists``, also empty and impossible ones.
+
+        The list's entries are DW_RLE_*.
+        """
         base = self.base_address
         for _ in range(_MAX_LIST_ENTRIES):
             begin, kind, offset = offset, self.encoding.integer(data, offset, 1), offset + 1
@@ -72,8 +75,7 @@ class RangeLists(Frozen):
                     start, end = base + start, base + end
                 elif kind in (_START_LENGTH_INDEX, _START_LENGTH):
                     end += start
-                if start < end:
-                    yield start, end
+                yield start, end
 
     def _operands(self, kind: int, data: bytes, offset: int) -> tuple[list[int], int]:
         """Return (operands, with indexed addresses looked up; offset of the next entry)."""
