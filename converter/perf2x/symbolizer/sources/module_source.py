@@ -29,16 +29,14 @@ class VmlinuxSource(BuiltInSource):
     order = 5
 
     def covers(self, dso: Dso) -> bool:
-        """Return True for the kernel, but not for a guest's.
+        """Return True for the kernel, but not for a guest's."""
+        return self.is_searched and dso.kind is DsoKind.KERNEL and not dso.name.startswith("[guest")
 
-        If the user named a kallsyms file and no vmlinux, that file alone names the kernel.
-        """
+    @property
+    def is_searched(self) -> bool:
+        """False if the user named a kallsyms file and no vmlinux: that file alone names the kernel."""
         options = self._context.options
-        return (
-            dso.kind is DsoKind.KERNEL
-            and not dso.name.startswith("[guest")
-            and (options.vmlinux is not None or options.kallsyms is None)
-        )
+        return options.vmlinux is not None or options.kallsyms is None
 
     def lookup(self, dso: Dso, address: U64) -> Symbols:
         """Return kernel functions; ``address`` (n,) as recorded."""
@@ -67,7 +65,7 @@ class VmlinuxSource(BuiltInSource):
 
     @property
     def usual_paths(self) -> list[str]:
-        """Where distributions keep the vmlinux of the recorded release."""
+        """Paths at which distributions keep the vmlinux of the recorded release."""
         release = self._context.session.os_release
         return [path.format(release) for path in VMLINUX_PATHS] if is_folder_name(release) else []
 

@@ -70,7 +70,7 @@ class _ContentsCollector:
         kind, name = mapped.key.kind, mapped.key.name
         try:
             if kind is DsoKind.KERNEL:
-                self._add_kernel(mapped)
+                self._add_kernel(name)
             elif kind is DsoKind.ANONYMOUS:
                 if mapped.pid >= 0:  # data has no process, and no names
                     self._add_perf_map(mapped)
@@ -135,15 +135,15 @@ class _ContentsCollector:
         self.contents.members |= members
         self.contents.objects.append(BundledObject(name, build_id.hex(), tuple(members)))
 
-    def _add_kernel(self, mapped: MappedObject) -> None:
+    def _add_kernel(self, name: str) -> None:
         """Add vmlinux and kallsyms if they are found; a recording with a ``kcore_dir`` has its own kallsyms."""
-        context, name = self._context, mapped.key.name
+        context = self._context
         if name.startswith("[guest"):
             self.contents.left_out[name] = "a guest's kernel"
             return
         readers: dict[str, Callable[[], bytes]] = {}
         vmlinux = VmlinuxSource(context)
-        files = vmlinux.files if vmlinux.covers(dso_of(self._profile, mapped, ObjectFiles())) else None
+        files = vmlinux.files if vmlinux.is_searched else None
         if files is not None and files.files:
             readers["elf"] = self._reader_of(files.symbols or files.files[0])
         kallsyms, reason = KernelSource(context).contents()
