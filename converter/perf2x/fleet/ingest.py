@@ -46,9 +46,9 @@ class Job(Frozen):
     command_id: str
     """Differs between commands, so that each worker reads the dataset's list of recordings once per command."""
     tag_from: tuple[str, ...] = ()
-    """Where the tags of each recording come from (``recording_tags.py``)."""
+    """Sources of each recording's tags (``recording_tags.py``)."""
     start_time: str = ""
-    """Where the start of a recording without a date comes from.
+    """Source of the start of a recording without a date.
 
     ``file``: the last change of the file, minus the recording's duration; a pattern: the file's name, see
     ``start_from_name``; "": the start stays unknown.

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from perf2x.symbolizer.symbol_options import SymbolOptions
 
 Lacks = Mapping[str, tuple[str, ...]]
-"""What an input lacks, with the parts of the error message for an option that needs it.
+"""Things that an input may lack, with the parts of the error message for an option that needs it.
 
 There are two kinds of keys:
 

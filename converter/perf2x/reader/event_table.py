@@ -30,7 +30,7 @@ class EventTable(Struct):
     """The index of the first event with each id, by a secret key of the id (see base/columnar/hashing.py)."""
     _lookup: KeyNumbers | None = None
     change_count: int = 0
-    """How often events or ids were added: after each time, a record may belong to another event than before."""
+    """Number of times that events or ids were added. After each, a record may belong to another event."""
 
     def add(self, event: Event) -> None:
         """Append an event."""

@@ -70,7 +70,7 @@ Note = Callable[[str, str, int, str], None]
 
 
 class _Findings(Struct):
-    """What the walk has found outside the blocks so far, in file order."""
+    """Records that the walk has found outside the blocks so far, in file order."""
 
     note: Note
     tracing_data: list[U8] = field(default_factory=list)
@@ -176,7 +176,7 @@ class _SectionWalk:
         self._split_parts: list[U8] = []
         """The parts so far of a record that simpleperf has split into several (SIMPLEPERF_SPLIT)."""
         self._records_left = record_limit(section.file.size_on_disk)
-        """How many more records the section may have: a limit, because tables in memory grow with each record."""
+        """Number of records that the section may still have. It is limited, because each record takes memory."""
 
     def blocks(self, position: int) -> Iterator[tuple[BlockPlan, Block]]:
         block = _BlockBuilder(position)

@@ -6,7 +6,7 @@ Sources of truth: include/uapi/linux/perf_event.h for the bits, tools/perf/util/
 from collections.abc import Iterator, Sequence
 
 _HIT, _MISS = 1 << 1, 1 << 2  # bits of mem_lvl and of mem_dtlb
-# What perf prints for each bit of a field, from bit 0 up; in _HOPS, for each value of mem_hops.
+# Perf's words for each bit of a field, from bit 0 up; in _HOPS, for each value of mem_hops.
 _OPS = ("N/A", "LOAD", "STORE", "PFETCH", "EXEC")
 _LEVELS = (
     "N/A", "HIT", "MISS", "L1", "LFB/MAB", "L2", "L3", "Local RAM", "Remote RAM (1 hop)", "Remote RAM (2 hops)",

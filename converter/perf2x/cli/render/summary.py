@@ -21,7 +21,7 @@ _MAX_OBJECTS = 3
 _OBJECT_NAMES = {VDSO_32: "the 32-bit vDSO"}
 # For advice, a table counts as an output format that declares no needs.
 _NEEDS_OF_TABLE = Needs()
-# What to say of stacks that were not unwound completely, by the reason.
+# Texts for stacks that were not unwound completely, by the reason.
 _UNWIND_ENDS = {
     End.TRUNCATED: "truncated",
     End.NO_UNWIND_INFO: "without unwind info",

@@ -116,7 +116,7 @@ _JITTER = 0.5
 """Gaps up to this share of a sample's duration are ignored: timers fire late, so samples are not exactly periodic."""
 
 _SHORTEST_NS = 1000
-"""How long the stack of a sample without a duration is shown, so that it is visible."""
+"""Time for which the stack of a sample without a duration is shown, so that it is visible."""
 
 
 class SampleTableRows(ColumnTable):

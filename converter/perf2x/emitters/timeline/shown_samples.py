@@ -60,7 +60,7 @@ _BUSY_RATIO = 1.5
 
 
 class Durations(Frozen):
-    """How long each sample is drawn, and whether from its time on or up to it."""
+    """Length of each sample's drawing, and whether it begins or ends at the sample's time."""
 
     length: I64
     """Nanoseconds; 0 for a sample that is drawn as an instant."""

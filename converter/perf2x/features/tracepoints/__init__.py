@@ -1,1 +1,1 @@
-"""What tracepoints recorded, for timelines: context switches, and the fields of samples."""
+"""Data of tracepoints for timelines: context switches, and the fields of samples."""

@@ -51,7 +51,7 @@ class Pattern(Frozen):
     """A typed regular expression, or that of a preset."""
 
     text: str
-    """What the user typed: the expression, or the name of a preset."""
+    """Text that the user typed: the expression, or the name of a preset."""
     regex: re.Pattern[str]
 
     @property

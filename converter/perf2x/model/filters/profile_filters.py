@@ -51,7 +51,7 @@ class Names(Frozen):
     """Names that patterns are matched against, most important first, as error messages list them."""
 
     kind: str
-    """What the names are, in error messages: ``object``."""
+    """Kind of the names, for error messages: ``object``."""
     names: Sequence[str]
     aliases: Sequence[Sequence[str]] = field(default=())
     """Other spellings of each name; empty: no name has any."""

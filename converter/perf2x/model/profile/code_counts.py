@@ -102,7 +102,7 @@ class BranchCounts(ColumnTable):
     """Source of the next taken branch; NOT_RECORDED or EXTERNAL if the end of the code that ran is unknown."""
     count: I64
     mispredicted: I64
-    """How many of ``count`` were mispredicted."""
+    """Mispredicted ones among ``count``."""
 
 
 class AddressCounts(ColumnTable):

@@ -53,7 +53,7 @@ class InstructionCost(Frozen):
     text: str
     """The disassembled instruction."""
     note: str
-    """What the operand refers to: the target of a jump or call, or data, as ``main+0x10``.
+    """Reference of the operand: the target of a jump or call, or data, as ``main+0x10``.
 
     "" if unknown, and for jumps within the listing.
     """

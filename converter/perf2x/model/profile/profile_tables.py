@@ -47,7 +47,7 @@ class Threads(ColumnTable):
     comm: I32
     process: I32
     starts: I32 | None = None
-    """How many threads began with this pid, tid and name: more than one if ids were reused; None if unknown."""
+    """Number of threads that began with this pid, tid and name: more than one if ids were reused; None if unknown."""
 
 
 class Mappings(ColumnTable):

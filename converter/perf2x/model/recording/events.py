@@ -76,7 +76,7 @@ class Session(Frozen):
     clock_id: int = -1
     """``ClockId`` of recorded times; −1: perf's own clock."""
     wall_clock_offset_ns: int | None = None
-    """What to add to recorded times to get nanoseconds since the Unix epoch; None if unknown.
+    """Number to add to recorded times to get nanoseconds since the Unix epoch; None if unknown.
 
     Known from HEADER_CLOCK_DATA; 0 if the clock is CLOCK_REALTIME.
     """

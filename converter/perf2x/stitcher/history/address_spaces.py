@@ -260,7 +260,7 @@ def _images_of(epochs: KeyedValues, image_count: int, kernel_epochs: I64) -> tup
 def _index_mappings(
     mmaps: Mmaps, mmap_images: I64, mmap_sequence: I64, ksymbols: Ksymbols, ksymbol_images: I64, ksymbol_sequence: I64
 ) -> OverlappingRanges:
-    """Where a kernel symbol was unregistered, a tombstone hides its mapping."""
+    """Tombstones hide the mappings of kernel symbols that were unregistered."""
     rows = flatnonzero(ksymbols.unregister & (ksymbol_images >= 0))
     start = np.concatenate([mmaps.start, ksymbols.start[rows]])
     length = np.concatenate([mmaps.length, ksymbols.length[rows]])

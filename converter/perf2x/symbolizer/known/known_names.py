@@ -87,7 +87,7 @@ class NameTable:
 
 
 class StoreAnswer(Frozen):
-    """What a store of names answers for one object: the rows of its locations, and which must be looked up."""
+    """Answer of a store of names for one object: the rows of its locations, and which must be looked up."""
 
     table: NameTable
     rows: I64

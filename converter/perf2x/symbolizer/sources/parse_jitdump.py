@@ -187,7 +187,7 @@ def _byte_order(data: bytes, name: str) -> str:
 # Writers pad records to a multiple of 8 or 16 bytes.
 _MAX_PADDING = 16
 _HEADER_START = {"<": re.compile(rb"(?=[\0-\4]\0{3}(?!\0{4}))"), ">": re.compile(rb"(?=\0{3}[\0-\4](?!\0{4}))")}
-"""Where a record may begin, by byte order: a known kind, and a size that is not 0. Matches may overlap."""
+"""Pattern of a record's beginning, by byte order: a known kind, and a size that is not 0. Matches may overlap."""
 
 
 class _Records(Struct):

@@ -41,7 +41,7 @@ class MovedCode(Frozen):
 
     costs: Comparison
     limited: Comparison
-    """The same functions, with the costs or shares that the limit (``--fail-above``) applies to."""
+    """These functions, with the costs or shares that the limit (``--fail-above``) applies to."""
     sort: str
     """The column to compare: ``self`` or ``total``."""
     callers_of: CallersOf

@@ -53,7 +53,7 @@ class RecordingPair:
         self.work = pair_options.per
         """Units of work of both recordings; None: costs are compared as recorded, or as shares."""
         self.periods: RecordingPair | None = None
-        """The same recordings compared by period, if values are latencies."""
+        """A comparison of these recordings by period, if values are latencies."""
         self.comparison_by = cache(self._compare)
         """Return the comparison by one kind of rows (row_kinds.py), or by ``share``: functions by their shares."""
 

@@ -50,7 +50,7 @@ class ExpressionContext(Protocol):
         ...
 
 
-# How to read the operand of each operator: a letter for `CfiCursor.operand`.
+# Format of each operator's operand: a letter for `CfiCursor.operand`.
 _OPERANDS: dict[int, str] = {
     Operator.ADDR: "a", Operator.CONST1U: "B", Operator.CONST1S: "b", Operator.CONST2U: "H", Operator.CONST2S: "h",
     Operator.CONST4U: "I", Operator.CONST4S: "i", Operator.CONST8U: "Q", Operator.CONST8S: "q",
@@ -127,7 +127,7 @@ _UNARY: dict[Operator, Callable[[U64], U64]] = {
     Operator.NOT: np.invert,
     Operator.NOP: lambda a: a,
 }
-# How many stack entries each operator needs; PICK needs one more than its operand.
+# Number of stack entries that each operator needs; PICK needs one more than its operand.
 _ENTRIES_NEEDED = {Operator.DUP: 1, Operator.OVER: 2, Operator.SWAP: 2, Operator.ROT: 3, Operator.DROP: 1}
 _WITHOUT_OPERAND = {Operator.DEREF, *_BINARY, *_UNARY, *_ENTRIES_NEEDED}
 

@@ -13,7 +13,7 @@ import numpy as np
 from perf2x.base.binaries.dwarf.line_instructions import Machine
 from perf2x.base.columnar import U64, as_uint64, searchsorted
 
-# How many operands each standard opcode has, from opcode 1 on.
+# Number of operands of each standard opcode, from opcode 1 on.
 _OPERAND_COUNTS = bytes([0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1])
 # Extended instructions must state a size below this; compilers state at most nine bytes.
 _MAX_EXTENDED_SIZE = 24

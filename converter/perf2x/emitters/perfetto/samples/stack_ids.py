@@ -49,7 +49,7 @@ from perf2x.model.profile import (
 
 _KERNEL_MODES = (CpuMode.KERNEL, CpuMode.HYPERVISOR, CpuMode.GUEST_KERNEL)
 _PYTHON_PREFIX = "py::"
-"""How names of Python functions begin: CPython (-X perf) compiles a trampoline for each, which profilers see."""
+"""Prefix of the names of Python functions: CPython (-X perf) compiles a trampoline for each, which profilers see."""
 
 
 class FrameTable(Frozen):
